@@ -104,8 +104,7 @@ SYNC_ONE_BY_ONE_MAX = 8
 # Remote stores: a request that takes longer counts as unanswered.
 STORE_CONNECT_TIMEOUT_S = 5.0
 STORE_REQUEST_TIMEOUT_S = 30.0
-# The external store: how often an entry is tried for, and how long a request may wait for others.
-EXTERNAL_PUT_ATTEMPTS_MAX = 5
+# The external store: how long a request may wait for others.
 EXTERNAL_WAIT_S = 10.0
 
 # The languages.

@@ -19,8 +19,8 @@ from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.root import open_and_heal, open_root
-from omnigraph.transaction.stage_versions import at_hand
 from omnigraph.transaction.write import write
+from omnigraph.transaction.write_set.stage import at_hand
 
 Root = Callable[[str], Path]
 NAME = "format-1"

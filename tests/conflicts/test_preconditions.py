@@ -14,9 +14,9 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.conflict import ExpectedVersionMismatch
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries
-from omnigraph.transaction.barrier import put_barrier
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.pruning.prune import put_barrier
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 

@@ -11,6 +11,7 @@ import pytest
 from tests.support.postgres_server import PostgresServer
 from tests.support.unfenced_store import UnfencedStore
 
+from omnigraph import limits
 from omnigraph.failpoints import Crash
 from omnigraph.ids import UlidSource
 from omnigraph.storage.external_store import ExternalEntry, ExternalStore
@@ -207,7 +208,8 @@ class FencedStoreFaults:
     @pytest.mark.parametrize("fault", [Fault.FAIL_BEFORE, Fault.NO_SPACE])
     def test_a_write_that_fails_before_it_is_decided_leaves_nothing(self, fenced: Fenced, fault: Fault) -> None:
         for step in (STAGE, DECIDE):
-            fenced.faults.arm(fault, at=step)
+            is_retried = step == DECIDE and fault is Fault.FAIL_BEFORE
+            fenced.faults.arm(fault, at=step, times=limits.STORE_RETRY_ATTEMPTS_MAX if is_retried else 1)
             with pytest.raises((StoreTransient, StoreRefused)):
                 fenced.doomed.put_if_absent(PATH, b"the body")
             fenced.faults.disarm()

@@ -19,7 +19,7 @@ from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage.object_stores.memory import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
 
 State = dict[str, dict[str, int | None]]

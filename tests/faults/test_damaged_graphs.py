@@ -18,7 +18,7 @@ from omnigraph.errors import FormatError, GraphError, NotFoundError
 from omnigraph.model.commit import CommitKind
 from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import Settings
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 

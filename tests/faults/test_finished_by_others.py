@@ -16,7 +16,7 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.transaction import intent
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.recovery import heal
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write

@@ -16,7 +16,7 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.write import write
 
 NOTED = Settings(durability="process", protection_s=0, log_cut_s=0, stale_s=0, intent_rows_min=0)

@@ -29,9 +29,9 @@ from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.stage_versions import at_hand
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.stage import at_hand
 
 OF_A_WRITE = [place for place in Failpoint if place.startswith("write.")]
 

@@ -218,14 +218,6 @@ def test_a_writer_with_an_intent_shows_life_while_it_works_and_not_afterwards(ro
     assert list(parts.store.list(beat)) == []
 
 
-def test_a_sweep_that_died_while_it_asked_for_the_time_leaves_nothing_for_long(parts: GraphContext) -> None:
-    parts.store.put(f"{paths.RECOVERY}{parts.ids.new()}.now", b"")
-    for question in parts.store.list(paths.RECOVERY):
-        let_it_grow_old(parts, question.path.removeprefix(paths.RECOVERY).partition(".")[0])
-    parts.intents.store_now_us()
-    assert [listed.path for listed in parts.store.list(paths.RECOVERY) if listed.path.endswith(".now")] == []
-
-
 def test_a_heartbeat_that_stands_still_is_judged_by_the_time_of_who_looks(root: Path) -> None:
     clock = ManualClock()
     parts = opened(store_of(root), clock=clock)

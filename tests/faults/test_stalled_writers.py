@@ -29,11 +29,11 @@ from omnigraph.transaction import queues
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.log import Baseless, Done, Log
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.publish import Draft, entry_after
 from omnigraph.transaction.root import open_root
-from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.write import Operation, Receipt, write
+from omnigraph.transaction.write_set.stage import nothing_staged
 
 AT_ONCE = Settings(durability="process", protection_s=0, log_cut_s=0)
 NOTED = replace(AT_ONCE, intent_rows_min=0)

@@ -15,7 +15,7 @@ from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import FaultyStore
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.write import write
 
 

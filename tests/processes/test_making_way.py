@@ -14,7 +14,7 @@ from omnigraph import limits
 from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
 from omnigraph.transaction.graph_context import GraphContext, Settings
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
 

@@ -20,8 +20,6 @@ from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root
 
 SIDE = "side"
-# A healer that died while it asked the store for the time leaves its question; it is no intent.
-QUESTION = ".now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +82,7 @@ def carried_out(plan: Plan, parts: GraphContext, folder: Path, *, s3: S3Options 
 def check(parts: GraphContext, orders: Sequence[Order]) -> None:
     """Everything that was promised to the workers."""
     left = [listed.path for listed in parts.store.list(paths.RECOVERY)]
-    assert [path for path in left if not path.endswith(QUESTION)] == [], "one open ends every interrupted write"
-    for path in left:
-        parts.store.delete(path)
+    assert left == [], "one open ends every interrupted write"
     for branch in (MAIN, SIDE):
         log = entries(parts, branch)
         here = [order for order in orders if order.branch == branch]

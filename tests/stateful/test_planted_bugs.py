@@ -73,8 +73,8 @@ BUGS = [
     Bug(
         "an entry replaces the one that is there",
         "transaction/log.py",
-        "self._store.put_if_absent(path, body)",
-        "self._store.put(path, body)",
+        "lambda: self._store.put_if_absent(path, body)",
+        "lambda: self._store.put(path, body)",
         (MATRIX, PROCESSES, INTERLEAVED, MODEL),
     ),
     Bug(
@@ -100,7 +100,7 @@ BUGS = [
     ),
     Bug(
         "the footprint leaves out what was written",
-        "transaction/stage_versions.py",
+        "transaction/write_set/stage.py",
         "    return written | tokens(TokenKind.EXISTS, appeared_or_gone)\n",
         "    return frozenset()\n",
         (MATRIX, INTERLEAVED),
@@ -108,43 +108,38 @@ BUGS = [
     Bug(
         "the intent is cleared before the write is published",
         "transaction/write.py",
-        "            reached(Failpoint.WRITE_INTENT_COMPLETED)\n",
-        "            noted.clear()\n            reached(Failpoint.WRITE_INTENT_COMPLETED)\n",
+        "                reached(Failpoint.WRITE_INTENT_COMPLETED)\n",
+        "                noted.clear()\n                reached(Failpoint.WRITE_INTENT_COMPLETED)\n",
         (MODEL, RECOVERY),
     ),
     Bug(
         "a lost answer is taken for a success",
-        "transaction/log.py",
-        "            except OutcomeUnknown:\n                certain = False\n",
-        "            except OutcomeUnknown:\n"
-        "                return self._published(record, whole=since is None, sent_at=sent_at)\n",
+        "storage/conditional_put.py",
+        "        except OutcomeUnknown as fault:\n            lost = fault\n",
+        "        except OutcomeUnknown:\n            return None\n",
         (LOST_ANSWER, MODEL),
     ),
     Bug(
         "a lost answer is taken for a refusal",
-        "transaction/log.py",
-        "            except OutcomeUnknown:\n                certain = False\n",
-        "            except OutcomeUnknown:\n                raise\n",
+        "storage/conditional_put.py",
+        "        except OutcomeUnknown as fault:\n            lost = fault\n",
+        "        except OutcomeUnknown:\n            raise\n",
         (LOST_ANSWER,),
     ),
     Bug(
         "a commit is acknowledged before it is put",
         "transaction/log.py",
-        "        for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):\n            try:\n"
-        "                self._store.put_if_absent(path, body)\n",
-        "        self._published(record, whole=since is None, sent_at=sent_at)\n        if record.number % 7 == 0:\n"
-        "            return Done()\n"
-        "        for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):\n            try:\n"
-        "                self._store.put_if_absent(path, body)\n",
+        "            found = self._put_or_find(entry, body)\n",
+        "            found = None if entry.number % 7 == 0 else self._put_or_find(entry, body)\n",
         (PROCESSES, MODEL),
     ),
     Bug(
         "an undo deletes before it declares dead",
         "transaction/recovery.py",
-        "    if not _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables):\n"
-        "        return False\n    _delete_staged(parts, facts)\n    return True\n",
-        "    _delete_staged(parts, facts)\n"
-        "    return _audited(parts, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables)\n",
+        "    if not _audited(context, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables):\n"
+        "        return False\n    _delete_staged(context, facts)\n    return True\n",
+        "    _delete_staged(context, facts)\n"
+        "    return _audited(context, facts, RecoveryKind.UNDONE, ended_at=facts.intent.tables)\n",
         (UNDO,),
     ),
     Bug(
@@ -156,7 +151,7 @@ BUGS = [
     ),
     Bug(
         "a table becomes visible before the others are staged",
-        "transaction/stage_versions.py",
+        "transaction/write_set/stage.py",
         "{key: table for key, table in tables.items() if table.pin != table.base or key in brought}",
         "dict(list(tables.items())[:1])",
         (WRITE_CUT, MODEL, PROCESSES),
@@ -164,7 +159,7 @@ BUGS = [
     Bug(
         "what was interrupted is left as it is",
         "transaction/recovery.py",
-        "            return _finished(parts, completed, facts)\n",
+        "            return _finished(context, completed, facts)\n",
         "            return True\n",
         (MODEL, RECOVERY),
     ),
@@ -325,14 +320,15 @@ BUGS = [
     Bug(
         "a write looks at the head twice",
         "transaction/write.py",
-        "    base = parts.log.live_head(draft.branch, tentative=True)\n",
-        "    parts.log.live_head(draft.branch)\n    base = parts.log.live_head(draft.branch, tentative=True)\n",
+        "        base = self.context.log.live_head(self.draft.branch, tentative=True)\n",
+        "        self.context.log.live_head(self.draft.branch)\n"
+        "        base = self.context.log.live_head(self.draft.branch, tentative=True)\n",
         (COUNTS,),
     ),
     Bug(
         "a write is redone when it should be refused",
         "transaction/write.py",
-        "if not operation.redoable and not isinstance(lost, StageAgainError):\n",
+        "if not self.operation.redoable and not isinstance(lost, StageAgainError):\n",
         "if False:\n",
         (MATRIX,),
     ),

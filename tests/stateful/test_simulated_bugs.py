@@ -20,8 +20,9 @@ from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectExists, OutcomeUnknown
 from omnigraph.storage.object_stores.externally_fenced import ExternallyFencedStore
-from omnigraph.transaction import intent, liveness, publish, root
+from omnigraph.transaction import intent, liveness, publish, recovery, root
 from omnigraph.transaction.log import Log
+from omnigraph.transaction.publish import Draft
 
 UNIVERSES_MAX = 4_000
 SOON = 1_000
@@ -101,6 +102,8 @@ BUGS = (
     ),
     Bug("a sweep does not look for intents", roots, "held", lambda _parts, now_us: roots.Held((), ())),
     Bug("what a tag or a fork names is not looked at again", adoption, "check_named", lambda *_: None),
+    Bug("an undo declares nobody dead", recovery, "Draft", lambda **fields: Draft(**{**fields, "aborted": ()})),
+    Bug("a healer ends a living intent", intent.Intents, "_may_live", lambda *_: False),
     Bug("a lost answer is taken for a success", Log, "_put_or_find", _put_without_reading_back),
 )
 

@@ -12,10 +12,10 @@ from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.tables.tables import IndexKind, IndexSpec
 from omnigraph.transaction.graph_context import GraphContext, Settings
-from omnigraph.transaction.pending import TableChange
 from omnigraph.transaction.root import create_table, init
 from omnigraph.transaction.write import IntentPolicy, Operation
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.pending import TableChange
 
 COLUMNS = pa.schema([pa.field("id", pa.string(), nullable=False)]).append(pa.field("v", pa.int64()))
 PERSON = "node:Person"

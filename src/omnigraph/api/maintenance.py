@@ -19,7 +19,7 @@ from omnigraph.clock import Clock
 from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.model.commit import Record
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.prune import Policy, check
+from omnigraph.transaction.pruning.prune import Policy, check
 from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_optional_whole_number
 
 _NAP_S = 1.0

@@ -10,8 +10,8 @@ from omnigraph.api.neighbourhood import NearEdge, NearNode, Neighbourhood, NodeK
 from omnigraph.branch.row_changes import ids_of, images_of
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType, Schema
-from omnigraph.transaction.lookup import identifier, literal
 from omnigraph.transaction.snapshot import Snapshot as Pinned
+from omnigraph.transaction.write_set.committed import identifier, literal
 
 
 @dataclass(slots=True)

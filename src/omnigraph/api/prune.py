@@ -18,8 +18,8 @@ from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import DAMAGED_TABLE
 from omnigraph.storage.tables.upkeep import has_deleted_rows_of
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.prune import Policy, PrunedBranch, check, prune
-from omnigraph.transaction.retention import check_made, is_kept, reclaimed
+from omnigraph.transaction.pruning.prune import Policy, PrunedBranch, check, prune
+from omnigraph.transaction.pruning.retention import check_made, is_kept, reclaimed
 from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_texts
 
 Duration = float | timedelta

@@ -14,11 +14,10 @@ from omnigraph.model.schema import Schema
 from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_flag
-from omnigraph.verification.deletion_vectors import rebuild_deletion_vectors
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.verification.quarantine import quarantine as put_aside
-from omnigraph.verification.rounds import Place, note_place, read_place, verify_round
-from omnigraph.verification.verify import verify
+from omnigraph.verification.tables import rebuild_deletion_vectors
+from omnigraph.verification.verify import Place, note_place, read_place, verify, verify_round
 
 __all__ = ["Affected", "Finding", "FindingKind", "Loss", "Place", "VerifyReport", "verify_graph", "verify_part"]
 

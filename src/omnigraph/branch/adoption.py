@@ -10,8 +10,8 @@ from omnigraph.branch.lineage import inherited
 from omnigraph.branch.marks import live_branches
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, UnavailableError
 from omnigraph.model.commit import Record
-from omnigraph.transaction import retention
 from omnigraph.transaction.graph_context import GraphContext
+from omnigraph.transaction.pruning import retention
 
 
 def kept_still(context: GraphContext, *entries: Record) -> Callable[[], None]:

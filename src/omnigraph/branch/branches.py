@@ -18,7 +18,7 @@ from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.preconditions import check_head
-from omnigraph.transaction.retention import check_made
+from omnigraph.transaction.pruning.retention import check_made
 from omnigraph.transaction.validation import require_optional_text
 
 

@@ -17,8 +17,8 @@ from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Done
 from omnigraph.transaction.publish import Draft, entry_after
-from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.store_clock import AHEAD_US_MAX
+from omnigraph.transaction.write_set.stage import nothing_staged
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def _repaired(context: GraphContext, branch: str, actor: str | None) -> Correcte
         head = context.log.head(branch)
         if head is None or not head.is_live:
             return None
-        now_us = context.intents.store_now_us()
+        now_us = context.log.store_clock.ask()
         put_at = _times_of_puts(context, branch)
         entries = [*context.log.between(branch, max(head.pruned.floor, head.life or 1), head.number_before), head]
         times = {entry.number: min(put_at.get(entry.number) or now_us, now_us) for entry in entries}

@@ -16,7 +16,7 @@ from omnigraph.ids import is_ulid
 from omnigraph.model.commit import MAIN, CommitKind, Record
 from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.retention import check_listed, reclaimed
+from omnigraph.transaction.pruning.retention import check_listed, reclaimed
 from omnigraph.transaction.validation import require_text
 
 Acted = TypeVar("Acted")

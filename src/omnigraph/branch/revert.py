@@ -23,7 +23,7 @@ from omnigraph.model.types import PropertyType
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.retention import reclaimed
+from omnigraph.transaction.pruning.retention import reclaimed
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_set import WriteSet
 

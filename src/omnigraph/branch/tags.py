@@ -18,8 +18,8 @@ from omnigraph.errors import (
 )
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
+from omnigraph.storage.conditional_put import put_or_read
 from omnigraph.storage.object_store import ObjectNotFound
-from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.validation import require_optional_text
 

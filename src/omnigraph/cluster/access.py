@@ -28,54 +28,29 @@ from omnigraph.storage.object_stores.open import open_store
 
 @dataclass(frozen=True, slots=True)
 class PolicyBundle:
-    """Policy text with its scope.
+    """Policy text with its scope."""
 
-    Attributes:
-        name: resource name in cluster.yaml.
-        applies_to: graph ids, or `cluster` alone.
-        text: content of the policy file.
-    """
-
-    name: str
-    applies_to: tuple[str, ...]
-    text: str
+    name: str  # resource name in cluster.yaml
+    applies_to: tuple[str, ...]  # graph ids, or `cluster` alone
+    text: str  # content of the policy file
 
     def policy(self) -> Policy:
-        """Parse the text.
-
-        Raises:
-            PolicyError: the text is not a valid policy.
-        """
+        """Parse the text."""
         is_for_cluster = layout.CLUSTER_SCOPE in self.applies_to
         return Policy.parse(self.text, kind=rules.Kind.SERVER if is_for_cluster else rules.Kind.GRAPH)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredQueries:
-    """Stored queries of one graph.
+    """Stored queries of one graph."""
 
-    Attributes:
-        graph: graph id.
-        texts: content of the query file, by query name.
-        schema: loads the schema to check the queries against.
-    """
-
-    graph: str
-    texts: dict[str, str]
-    schema: Callable[[], Schema]
+    graph: str  # graph id
+    texts: dict[str, str]  # content of the query file, by query name
+    schema: Callable[[], Schema]  # loads the schema to check the queries against
 
 
 def graph_address(root: str, graph: str | None) -> str:
-    """Return the storage address of a graph of a cluster.
-
-    Args:
-        root: storage address of the cluster, or the folder of its configuration.
-        graph: graph id; None if the cluster has only one.
-
-    Raises:
-        NotFoundError: the graph or the cluster does not exist.
-        InvalidRequestError: no id was given and the cluster has several graphs.
-    """
+    """Return the storage address of a graph of a cluster."""
     store = open_store(storage_root(root), read_only=True)
     known = ledger_state(store).graphs()
     if graph is not None and graph not in known and is_config_folder(root) and graph in _read_declared(root)[1].graphs:
@@ -86,12 +61,7 @@ def graph_address(root: str, graph: str | None) -> str:
 
 
 def select_graph(graphs: Sequence[str], graph: str | None) -> str:
-    """Return the given graph id, or the only one there is.
-
-    Raises:
-        NotFoundError: the graph does not exist.
-        InvalidRequestError: no id was given and there is not exactly one graph.
-    """
+    """Return the given graph id, or the only one there is."""
     known = ", ".join(sorted(graphs))
     if graph is not None:
         if graph not in graphs:
@@ -108,11 +78,7 @@ def select_graph(graphs: Sequence[str], graph: str | None) -> str:
 
 
 def read_policies(root: str) -> tuple[PolicyBundle, ...]:
-    """Read the policies of a cluster.
-
-    Raises:
-        GraphError: they cannot be read.
-    """
+    """Read the policies of a cluster."""
     if is_config_folder(root):
         folder, declared, diagnostics = _read_declared(root)
         found = []
@@ -139,10 +105,6 @@ def select_policy(found: Sequence[PolicyBundle], graph: str | None, action: Acti
     """Return the policy that decides on an action.
 
     Without a graph id there must be only one policy for graphs. Server actions are decided by the cluster's own policy.
-
-    Raises:
-        NotFoundError: no policy applies.
-        InvalidRequestError: several policies apply.
     """
     if action in SERVER_ACTIONS:
         matching = [bundle for bundle in found if layout.CLUSTER_SCOPE in bundle.applies_to]
@@ -162,11 +124,7 @@ def select_policy(found: Sequence[PolicyBundle], graph: str | None, action: Acti
 
 
 def read_stored_queries(root: str, graph: str | None) -> StoredQueries:
-    """Read the stored queries of a graph.
-
-    Raises:
-        GraphError: they cannot be read, or the graph is ambiguous.
-    """
+    """Read the stored queries of a graph."""
     if is_config_folder(root):
         folder, declared, diagnostics = _read_declared(root)
         chosen = select_graph(tuple(declared.graphs), graph)

@@ -22,17 +22,11 @@ _PROVIDER = "provider.embedding."
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Address of a resource.
+    """Address of a resource."""
 
-    Attributes:
-        kind: decides which of the other fields are set.
-        graph: owning graph; empty for policies and providers.
-        name: name of a query, policy or provider; empty for graphs and schemas.
-    """
-
-    kind: Kind
-    graph: str = ""
-    name: str = ""
+    kind: Kind  # decides which of the other fields are set
+    graph: str = ""  # owning graph; empty for policies and providers
+    name: str = ""  # name of a query, policy or provider; empty for graphs and schemas
 
     def __str__(self) -> str:
         """Return the textual form."""

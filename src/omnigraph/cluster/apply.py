@@ -36,16 +36,7 @@ from omnigraph.errors import GraphError
 
 
 def apply(folder: Path, *, actor: str | None = None, environment: Environment | None = None) -> Outcome:
-    """Make a cluster match its configuration.
-
-    Args:
-        folder: configuration folder.
-        actor: recorded as the author of graph commits.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        What was applied, what was not, and whether the cluster has converged.
-    """
+    """Make a cluster match its configuration."""
     diagnostics = Diagnostics()
     run: _Apply | None = None
     session: ClusterSession | None = None

@@ -24,33 +24,19 @@ _OPTIONAL = {"bound_before_digest": str, "bound_after_digest": str, "consumed_at
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Consent to one change.
+    """Consent to one change."""
 
-    Attributes:
-        approval_id: ULID, also the file name.
-        resource: address of the resource to change.
-        operation: approved operation, such as `delete`.
-        reason: why the change needs an approval.
-        bound_config_digest: configuration it was given for.
-        approved_by: actor who approved.
-        created_at: UTC timestamp.
-        bound_before_digest: resource digest before the change.
-        bound_after_digest: resource digest after the change.
-        consumed_at: UTC timestamp of the apply that used it.
-        consumed_by_operation: id of the apply that used it.
-    """
-
-    approval_id: str
-    resource: str
-    operation: str
-    reason: str
-    bound_config_digest: str
-    approved_by: str
-    created_at: str
-    bound_before_digest: str | None = None
-    bound_after_digest: str | None = None
-    consumed_at: str | None = None
-    consumed_by_operation: str | None = None
+    approval_id: str  # ULID, also the file name
+    resource: str  # address of the resource to change
+    operation: str  # approved operation, such as `delete`
+    reason: str  # why the change needs an approval
+    bound_config_digest: str  # configuration it was given for
+    approved_by: str  # actor who approved
+    created_at: str  # UTC timestamp
+    bound_before_digest: str | None = None  # resource digest before the change
+    bound_after_digest: str | None = None  # resource digest after the change
+    consumed_at: str | None = None  # UTC timestamp of the apply that used it
+    consumed_by_operation: str | None = None  # id of the apply that used it
 
     def to_document(self) -> dict[str, object]:
         """Return the JSON form."""
@@ -73,12 +59,7 @@ class Approvals:
         self._store.put(layout.approval(approval.approval_id), records.to_bytes(approval.to_document()))
 
     def unused(self, used: Mapping[str, object], diagnostics: Diagnostics) -> tuple[Approval, ...]:
-        """Return the approvals that have not been used, oldest first, and warn of unreadable ones.
-
-        Args:
-            used: approvals the ledger lists as used. The ledger decides, as a crash may precede the update of the file.
-            diagnostics: receives the warnings.
-        """
+        """Return the approvals that have not been used, oldest first, and warn of unreadable ones."""
         return tuple(
             approval
             for approval in self._read_all(diagnostics)

@@ -21,11 +21,7 @@ def payload_path(address: str, digest: str) -> str | None:
 
 
 def read_payload(store: ObjectStore, path: str, digest: str) -> str:
-    """Read a stored text and verify its digest.
-
-    Raises:
-        FormatError: it is missing, unreadable, or differs from what was applied.
-    """
+    """Read a stored text and verify its digest."""
     try:
         body = store.get(path)
     except ObjectNotFound:
@@ -40,15 +36,7 @@ def read_payload(store: ObjectStore, path: str, digest: str) -> str:
 
 
 def read_payloads(store: ObjectStore, wanted: Mapping[str, str]) -> dict[str, str | FormatError]:
-    """Read the stored texts of many resources concurrently.
-
-    Args:
-        store: store at the root of the cluster.
-        wanted: digests by address; resources without a text are skipped.
-
-    Returns:
-        By address, the text or the error.
-    """
+    """Read the stored texts of many resources concurrently."""
     paths = {address: payload_path(address, digest) for address, digest in wanted.items()}
 
     def read(address: str, path: str) -> str | FormatError:

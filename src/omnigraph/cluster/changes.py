@@ -35,31 +35,19 @@ class Disposition(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference between actual and desired state.
+    """One difference between actual and desired state."""
 
-    Attributes:
-        address: affected resource.
-        operation: create, update or delete.
-        disposition: whether it is applied, derived from other changes, deferred or blocked.
-        before: actual digest.
-        after: desired digest.
-        reason: why it is not simply applied.
-        binding_change: a policy applies to other graphs than before.
-        metadata_change: part of the metadata that changes besides the content.
-        migration: schema migration plan.
-        keeps: graphs to be deleted that keep this policy or provider until they are gone.
-    """
-
-    address: Address
-    operation: Operation
+    address: Address  # affected resource
+    operation: Operation  # create, update or delete
+    # whether it is applied, derived from other changes, deferred or blocked
     disposition: Disposition = Disposition.APPLIED
-    before: str | None = None
-    after: str | None = None
-    reason: str | None = None
-    binding_change: bool = False
-    metadata_change: str | None = None
-    migration: Mapping[str, Any] | None = None
-    keeps: tuple[str, ...] = ()
+    before: str | None = None  # actual digest
+    after: str | None = None  # desired digest
+    reason: str | None = None  # why it is not simply applied
+    binding_change: bool = False  # a policy applies to other graphs than before
+    metadata_change: str | None = None  # part of the metadata that changes besides the content
+    migration: Mapping[str, Any] | None = None  # schema migration plan
+    keeps: tuple[str, ...] = ()  # graphs to be deleted that keep this policy or provider until they are gone
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -97,14 +85,7 @@ class Change:
 def compute_changes(
     desired: Desired, state: State, *, lost: Collection[str] = (), approved: Collection[str] = ()
 ) -> list[Change]:
-    """Compute the changes from actual to desired state, in execution order.
-
-    Args:
-        desired: resources of the configuration.
-        state: resources of the ledger.
-        lost: addresses whose stored text is missing or damaged; it is stored again.
-        approved: ids of graphs whose deletion is approved.
-    """
+    """Compute the changes from actual to desired state, in execution order."""
     wanted = [
         _upsert_change(resource, state.resources.get(address), is_lost=address in lost)
         for address, resource in desired.resources.items()
@@ -174,14 +155,7 @@ def _follow_graph(change: Change, going: Mapping[str, Change]) -> Change:
 
 
 def defer_while_needed(change: Change, desired: Desired, state: State, staying: Collection[str]) -> Change:
-    """Defer the part of a change that would take a policy or provider from a graph that still needs it.
-
-    Args:
-        change: change of any resource; others than policies and providers are returned as they are.
-        desired: resources of the configuration.
-        state: ledger before the apply.
-        staying: graphs to be deleted that still exist.
-    """
+    """Defer the part of a change that would take a policy or provider from a graph that still needs it."""
     entry = state.resources.get(str(change.address), {})
     served: Collection[str] = ()
     if change.address.kind is Kind.POLICY:
@@ -211,11 +185,6 @@ def block_dependents(changes: Sequence[Change], desired: Desired, failed: Collec
     """Block the changes that depend on a resource whose change is not applied.
 
     Policies are never blocked: a policy for a graph that does not exist yet is harmless, a missing one may not be.
-
-    Args:
-        changes: all changes of the plan.
-        desired: supplies the dependencies.
-        failed: addresses of the changes that are not applied.
     """
     affected = {dependent: source for source in failed for dependent in dependents(desired, source)}
     return [

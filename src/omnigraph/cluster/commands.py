@@ -18,15 +18,7 @@ from omnigraph.errors import GraphError
 
 
 def plan(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Show what an apply would do, without changing anything.
-
-    Args:
-        folder: configuration folder.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        The changes, the resources each affects, and the approvals needed.
-    """
+    """Show what an apply would do, without changing anything."""
     diagnostics = Diagnostics()
     session = None
     found = Plan([], {})
@@ -64,17 +56,7 @@ def plan(folder: Path, *, environment: Environment | None = None) -> Outcome:
 
 
 def approve(folder: Path, resource: str, *, actor: str, environment: Environment | None = None) -> Outcome:
-    """Approve a change that an apply makes only with consent.
-
-    Args:
-        folder: configuration folder.
-        resource: address of the resource to delete, like `graph.knowledge`.
-        actor: recorded as the approver.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        The approval, valid for one apply of this configuration to this state.
-    """
+    """Approve a change that an apply makes only with consent."""
     diagnostics = Diagnostics()
     approval: Approval | None = None
     try:
@@ -125,15 +107,7 @@ def _store_approval(session: ClusterSession, resource: str, actor: str) -> Appro
 
 
 def status(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Show the ledger, and verify that the texts it references are stored.
-
-    Args:
-        folder: configuration folder.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        The ledger, and what does not match it.
-    """
+    """Show the ledger, and verify that the texts it references are stored."""
     diagnostics = Diagnostics()
     session, state = None, None
     try:
@@ -161,28 +135,12 @@ def status(folder: Path, *, environment: Environment | None = None) -> Outcome:
 
 
 def refresh(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Observe every graph and stored text, and record the results in the ledger.
-
-    Args:
-        folder: configuration folder.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        The ledger afterwards.
-    """
+    """Observe every graph and stored text, and record the results in the ledger."""
     return _run_locked(folder, environment, "refresh", _refresh)
 
 
 def import_(folder: Path, *, environment: Environment | None = None) -> Outcome:
-    """Create a ledger and adopt declared graphs that already exist.
-
-    Args:
-        folder: configuration folder.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        The ledger afterwards.
-    """
+    """Create a ledger and adopt declared graphs that already exist."""
     return _run_locked(folder, environment, "import", _import)
 
 
@@ -302,16 +260,7 @@ def _document(
 
 
 def force_unlock(folder: Path, lock_id: str, *, environment: Environment | None = None) -> Outcome:
-    """Remove the lock of a process that died.
-
-    Args:
-        folder: configuration folder.
-        lock_id: id of the lock, so that only the one the caller saw is removed.
-        environment: stores, clock and ids; real ones by default.
-
-    Returns:
-        Whether the lock was removed.
-    """
+    """Remove the lock of a process that died."""
     diagnostics = Diagnostics()
     session = None
     is_removed = False

@@ -7,19 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DeclaredProvider:
-    """Embedding provider.
+    """Embedding provider."""
 
-    Attributes:
-        kind: protocol, such as `openai`.
-        base_url: endpoint; None for the default of the protocol.
-        model: model name; None for the default of the protocol.
-        api_key: variable that holds the key, as `${NAME}`; None if no key is needed.
-    """
-
-    kind: str
-    base_url: str | None = None
-    model: str | None = None
-    api_key: str | None = None
+    kind: str  # protocol, such as `openai`
+    base_url: str | None = None  # endpoint; None for the default of the protocol
+    model: str | None = None  # model name; None for the default of the protocol
+    api_key: str | None = None  # variable that holds the key, as `${NAME}`; None if no key is needed
 
     def to_document(self) -> dict[str, str]:
         """Return the ledger form, which has the name of the key's variable, never the key."""
@@ -35,47 +28,30 @@ class DeclaredProvider:
 
 @dataclass(frozen=True, slots=True)
 class QueryFiles:
-    """Location of a graph's queries; one of the three fields is set.
+    """Location of a graph's queries; one of the three fields is set."""
 
-    Attributes:
-        folder: directory whose .gq files are read.
-        files: paths of .gq files.
-        named: path by query name.
-    """
-
-    folder: str | None = None
-    files: tuple[str, ...] = ()
-    named: Mapping[str, str] = field(default_factory=dict)
+    folder: str | None = None  # directory whose .gq files are read
+    files: tuple[str, ...] = ()  # paths of .gq files
+    named: Mapping[str, str] = field(default_factory=dict)  # path by query name
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredGraph:
-    """Graph of cluster.yaml.
+    """Graph of cluster.yaml."""
 
-    Attributes:
-        schema: path of the schema file.
-        queries: location of the stored queries.
-        embedding_provider: provider that embeds texts in queries.
-        external_blobs: allowed external blob locations, in the form of `ExternalBlobPolicy`.
-    """
-
-    schema: str
-    queries: QueryFiles = QueryFiles()
-    embedding_provider: str | None = None
+    schema: str  # path of the schema file
+    queries: QueryFiles = QueryFiles()  # location of the stored queries
+    embedding_provider: str | None = None  # provider that embeds texts in queries
+    # allowed external blob locations, in the form of `ExternalBlobPolicy`
     external_blobs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredPolicy:
-    """Policy of cluster.yaml.
+    """Policy of cluster.yaml."""
 
-    Attributes:
-        file: path of the policy file.
-        applies_to: graph ids, or `cluster` alone.
-    """
-
-    file: str
-    applies_to: tuple[str, ...]
+    file: str  # path of the policy file
+    applies_to: tuple[str, ...]  # graph ids, or `cluster` alone
 
     @property
     def is_for_cluster(self) -> bool:
@@ -85,20 +61,11 @@ class DeclaredPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Contents of cluster.yaml.
+    """Contents of cluster.yaml."""
 
-    Attributes:
-        name: label of the cluster.
-        storage: storage root; None for the configuration folder.
-        uses_lock: whether commands take the lock.
-        providers: embedding providers by name.
-        graphs: by graph id.
-        policies: by policy name.
-    """
-
-    name: str | None = None
-    storage: str | None = None
-    uses_lock: bool = True
-    providers: Mapping[str, DeclaredProvider] = field(default_factory=dict)
-    graphs: Mapping[str, DeclaredGraph] = field(default_factory=dict)
-    policies: Mapping[str, DeclaredPolicy] = field(default_factory=dict)
+    name: str | None = None  # label of the cluster
+    storage: str | None = None  # storage root; None for the configuration folder
+    uses_lock: bool = True  # whether commands take the lock
+    providers: Mapping[str, DeclaredProvider] = field(default_factory=dict)  # embedding providers by name
+    graphs: Mapping[str, DeclaredGraph] = field(default_factory=dict)  # by graph id
+    policies: Mapping[str, DeclaredPolicy] = field(default_factory=dict)  # by policy name

@@ -23,27 +23,16 @@ from omnigraph.policy.read import PolicyError, read_rules
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """Desired resource.
+    """Desired resource."""
 
-    Attributes:
-        address: unique name in the cluster.
-        digest: digest of the content.
-        file: source file, relative to the configuration folder.
-        body: content of the source file.
-        applies_to: scopes of a policy.
-        embedding_provider: provider of a graph.
-        embedding_profile: settings of a provider.
-        external_blob_policy: allowed external blob locations of a graph.
-    """
-
-    address: Address
-    digest: str
-    file: str | None = None
-    body: bytes = field(default=b"", repr=False)
-    applies_to: tuple[str, ...] | None = None
-    embedding_provider: str | None = None
-    embedding_profile: Mapping[str, str] | None = None
-    external_blob_policy: Mapping[str, Any] | None = None
+    address: Address  # unique name in the cluster
+    digest: str  # digest of the content
+    file: str | None = None  # source file, relative to the configuration folder
+    body: bytes = field(default=b"", repr=False)  # content of the source file
+    applies_to: tuple[str, ...] | None = None  # scopes of a policy
+    embedding_provider: str | None = None  # provider of a graph
+    embedding_profile: Mapping[str, str] | None = None  # settings of a provider
+    external_blob_policy: Mapping[str, Any] | None = None  # allowed external blob locations of a graph
 
     def entry(self) -> dict[str, Any]:
         """Return the ledger entry."""
@@ -63,17 +52,11 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """All desired resources.
+    """All desired resources."""
 
-    Attributes:
-        resources: by address, in creation order.
-        dependencies: pairs of dependent and dependency.
-        schemas: parsed schemas by graph id, where parsing succeeded.
-    """
-
-    resources: Mapping[str, Resource]
-    dependencies: tuple[tuple[str, str], ...]
-    schemas: Mapping[str, Schema] = field(default_factory=dict)
+    resources: Mapping[str, Resource]  # by address, in creation order
+    dependencies: tuple[tuple[str, str], ...]  # pairs of dependent and dependency
+    schemas: Mapping[str, Schema] = field(default_factory=dict)  # parsed schemas by graph id, where parsing succeeded
 
     @property
     def digests(self) -> dict[str, str]:
@@ -92,17 +75,11 @@ class Desired:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Configuration folder that has been read.
+    """Configuration folder that has been read."""
 
-    Attributes:
-        folder: directory with the cluster.yaml.
-        declared: values of cluster.yaml.
-        desired: resources, with the content of the files it names.
-    """
-
-    folder: Path
-    declared: Declared
-    desired: Desired
+    folder: Path  # directory with the cluster.yaml
+    declared: Declared  # values of cluster.yaml
+    desired: Desired  # resources, with the content of the files it names
 
     @property
     def storage(self) -> str:
@@ -111,12 +88,7 @@ class Configuration:
 
 
 def read_configuration(folder: Path, diagnostics: Diagnostics) -> Configuration | None:
-    """Read the configuration in a folder and every file it names.
-
-    Returns:
-        As much as could be read; None if there is no configuration. A caller that changes anything must first check
-        that the diagnostics have no errors.
-    """
+    """Read the configuration in a folder and every file it names."""
     declared = read_config(folder, diagnostics)
     return None if declared is None else Configuration(folder, declared, _desired(folder, declared, diagnostics))
 

@@ -15,19 +15,12 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Problem report.
+    """Problem report."""
 
-    Attributes:
-        code: stable identifier.
-        severity: errors make the command fail.
-        path: location in the configuration like `graphs.knowledge.schema`, or the address of a resource.
-        message: sentence for people.
-    """
-
-    code: str
-    severity: Severity
-    path: str
-    message: str
+    code: str  # stable identifier
+    severity: Severity  # errors make the command fail
+    path: str  # location in the configuration like `graphs.knowledge.schema`, or the address of a resource
+    message: str  # sentence for people
 
     def to_json(self) -> dict[str, str]:
         """Return the JSON form."""
@@ -72,17 +65,11 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of a command.
+    """Result of a command."""
 
-    Attributes:
-        document: JSON form.
-        summary: lines for people, without the diagnostics.
-        diagnostics: problems found, in order.
-    """
-
-    document: Mapping[str, Any]
-    summary: tuple[str, ...]
-    diagnostics: tuple[Diagnostic, ...] = ()
+    document: Mapping[str, Any]  # JSON form
+    summary: tuple[str, ...]  # lines for people, without the diagnostics
+    diagnostics: tuple[Diagnostic, ...] = ()  # problems found, in order
 
     @property
     def is_ok(self) -> bool:

@@ -18,14 +18,7 @@ def of_values(document: Mapping[str, object]) -> str:
 def of_graph(
     *, schema: str, queries: Mapping[str, str], provider: str | None, external_blobs: Mapping[str, object] | None
 ) -> str:
-    """Return the digest of a graph, over everything that belongs to it.
-
-    Args:
-        schema: digest of the schema.
-        queries: digests of the stored queries, by name.
-        provider: name of the embedding provider.
-        external_blobs: allowed external blob locations.
-    """
+    """Return the digest of a graph, over everything that belongs to it."""
     return of_values(
         {"schema": schema, "queries": dict(queries), "embedding_provider": provider, "external_blobs": external_blobs}
     )

@@ -108,11 +108,7 @@ class Draft:
         )
 
     def next_state(self, desired: Desired | None = None) -> State | None:
-        """Return the next state; None if nothing changed.
-
-        Args:
-            desired: configuration that has been applied completely; None if it has not.
-        """
+        """Return the next state; None if nothing changed."""
         state = self.current_state()
         if desired is not None:
             state = replace(state, config_digest=desired.config_digest)

@@ -20,19 +20,12 @@ Stores = Callable[[str], ObjectStore]
 
 @dataclass(frozen=True, slots=True)
 class GraphObservation:
-    """Observed condition of a graph.
+    """Observed condition of a graph."""
 
-    Attributes:
-        exists: whether there is a complete graph.
-        schema_digest: digest of its schema text.
-        number: number of its newest commit on main.
-        fault: why it could not be opened; None if it could.
-    """
-
-    exists: bool
-    schema_digest: str = ""
-    number: int = 0
-    fault: str | None = None
+    exists: bool  # whether there is a complete graph
+    schema_digest: str = ""  # digest of its schema text
+    number: int = 0  # number of its newest commit on main
+    fault: str | None = None  # why it could not be opened; None if it could
 
 
 class ClusterGraphs:
@@ -61,11 +54,7 @@ class ClusterGraphs:
         return GraphObservation(exists=True, schema_digest=digests.of_bytes(text.encode()), number=number)
 
     def create(self, graph: str, schema: str, *, actor: str | None) -> bool:
-        """Create a graph; False if it exists with the same schema.
-
-        Raises:
-            GraphError: it cannot be created, or exists with another schema.
-        """
+        """Create a graph; False if it exists with the same schema."""
         try:
             init(self._stores(self.uri(graph)), schema, actor=actor, clock=self._clock, ids=self._ids).close()
         except AlreadyExistsError:
@@ -75,20 +64,12 @@ class ClusterGraphs:
         return True
 
     def preview(self, graph: str, schema: str) -> SchemaPlan:
-        """Return the migration plan of a schema change.
-
-        Raises:
-            GraphError: the plan cannot be made.
-        """
+        """Return the migration plan of a schema change."""
         with self._open(graph, read_only=True) as opened:
             return opened.schema_plan(schema)
 
     def apply_schema(self, graph: str, schema: str, *, actor: str | None) -> GraphObservation:
-        """Apply a schema to a graph; what it drops stays readable in older commits.
-
-        Raises:
-            GraphError: the schema cannot be applied.
-        """
+        """Apply a schema to a graph; what it drops stays readable in older commits."""
         with self._open(graph, read_only=False) as opened:
             opened.schema_apply(schema, actor=actor)
         return self.observe(graph)
@@ -121,5 +102,5 @@ def _held_commits(graph: Graph) -> list[str]:
     found = leases(parts)
     if not found:
         return []
-    now_us = parts.intents.store_now_us()
+    now_us = parts.log.store_clock.ask()
     return sorted({held.lease.commit for held in found if held.is_good(now_us)})

@@ -10,10 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from omnigraph import limits
+from omnigraph.clock import Clock, SystemClock
 from omnigraph.cluster import digests, layout
 from omnigraph.cluster.state import LedgerFaultError, State, read_state
 from omnigraph.errors import GraphError, InvalidRequestError
-from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
+from omnigraph.storage.conditional_put import put_or_read
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
 from omnigraph.storage.object_stores.open import open_store
 
 _MANAGED_GRAPH = re.compile(rf"(?P<root>.*?)/?{layout.GRAPHS}[^/]+\.omni/?")
@@ -21,17 +23,11 @@ _MANAGED_GRAPH = re.compile(rf"(?P<root>.*?)/?{layout.GRAPHS}[^/]+\.omni/?")
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """Ledger state as read from the store.
+    """Ledger state as read from the store."""
 
-    Attributes:
-        state: parsed contents; an empty state if there is no ledger.
-        body: raw bytes; None if there is no ledger.
-        is_mirrored: whether `state.json` has the same bytes.
-    """
-
-    state: State
-    body: bytes | None = None
-    is_mirrored: bool = True
+    state: State  # parsed contents; an empty state if there is no ledger
+    body: bytes | None = None  # raw bytes; None if there is no ledger
+    is_mirrored: bool = True  # whether `state.json` has the same bytes
 
     @property
     def exists(self) -> bool:
@@ -47,15 +43,12 @@ class StoredState:
 class Ledger:
     """Ledger of one cluster."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, *, clock: Clock | None = None) -> None:
         self._store = store
+        self._clock = clock or SystemClock()
 
     def read(self) -> StoredState:
-        """Read the newest state.
-
-        Raises:
-            LedgerFaultError: it cannot be read.
-        """
+        """Read the newest state."""
         try:
             mirror, newest = self._get(layout.STATE), self._read_newest()
         except GraphError as fault:
@@ -77,20 +70,13 @@ class Ledger:
         return self._get(layout.STATE) is not None or any(self._store.list(layout.REVISIONS, limit=1))
 
     def write(self, base: StoredState, state: State) -> StoredState:
-        """Write the successor of a state that was read.
-
-        Args:
-            base: state that was read.
-            state: successor, with the next revision number.
-
-        Raises:
-            LedgerFaultError: the base already has another successor, or the store refuses.
-        """
+        """Write the successor of a state that was read."""
         body = state.to_bytes()
         try:
             if self.read().cas != base.cas:
                 raise _changed_meanwhile()
-            self._put_revision(layout.revision(state.revision), body)
+            if put_or_read(self._store, layout.revision(state.revision), body, clock=self._clock) != body:
+                raise _changed_meanwhile()
             self._store.put(layout.STATE, body)
         except GraphError as fault:
             raise LedgerFaultError("state_write_error", f"the ledger cannot be written: {fault}") from fault
@@ -98,30 +84,13 @@ class Ledger:
         return StoredState(state, body)
 
     def update_mirror(self, stored: StoredState) -> None:
-        """Update `state.json` if its writer died before doing so.
-
-        Raises:
-            LedgerFaultError: the store refuses.
-        """
+        """Update `state.json` if its writer died before doing so."""
         if stored.body is None or stored.is_mirrored:
             return
         try:
             self._store.put(layout.STATE, stored.body)
         except GraphError as fault:
             raise LedgerFaultError("state_write_error", f"the ledger cannot be written: {fault}") from fault
-
-    def _put_revision(self, path: str, body: bytes) -> None:
-        for _ in range(limits.CLUSTER_PUT_ATTEMPTS_MAX):
-            try:
-                self._store.put_if_absent(path, body)
-            except ObjectExists:
-                # It may be our own, from an attempt whose response was lost.
-                if self._get(path) != body:
-                    raise _changed_meanwhile() from None
-            except OutcomeUnknown:
-                continue
-            return
-        raise LedgerFaultError("state_write_error", "the store never confirmed that the ledger was written")
 
     def _read_newest(self) -> bytes | None:
         for _ in range(limits.CLUSTER_PUT_ATTEMPTS_MAX):
@@ -150,15 +119,7 @@ def _changed_meanwhile() -> LedgerFaultError:
 
 
 def refuse_managed_graph(uri: str, what: str) -> None:
-    """Refuse a direct change of a graph that a cluster manages.
-
-    Args:
-        uri: address of the graph.
-        what: what to do instead.
-
-    Raises:
-        InvalidRequestError: the graph belongs to a cluster.
-    """
+    """Refuse a direct change of a graph that a cluster manages."""
     found = _MANAGED_GRAPH.fullmatch(uri)
     if found is None:
         return

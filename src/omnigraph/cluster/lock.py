@@ -1,10 +1,13 @@
 """Cluster-wide lock: keeps commands from interfering. Correctness of the ledger rests on compare-and-swap, not on it.
 
-The holder sends heartbeats; the next command takes the lock over from a holder that died.
+The holder sends heartbeats, the first before it acquires the lock; the next command takes the lock over from a holder
+that died. Ages are measured by the store's clock: the heartbeat that the requester has just written supplies the time.
 """
 
 import os
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,13 +15,94 @@ from omnigraph import limits
 from omnigraph.clock import Clock
 from omnigraph.cluster import layout, records, timestamps
 from omnigraph.cluster.diagnostics import Diagnostics
-from omnigraph.cluster.lock_heartbeats import LockHeartbeats
 from omnigraph.errors import GraphError
 from omnigraph.ids import IdSource
-from omnigraph.storage.object_store import ObjectExists, ObjectNotFound, ObjectStore, OutcomeUnknown
+from omnigraph.model.intent import Writer
+from omnigraph.storage.conditional_put import put_or_read
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
+from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 
+_MICROSECONDS = 1_000_000
+_HEARTBEAT_REQUIRED = {"host": str, "pid": int, "started": str}
+_HEARTBEAT_OPTIONAL = {"boot": str, "namespace": str, "token": str}
+
+# Locks held or wanted in this process: never considered stale here.
+_live: set[str] = set()
+_live_lock = threading.Lock()
 _VERSION = 1
 _REQUIRED = {"version": int, "lock_id": str, "operation": str, "created_at": str, "pid": int}
+
+
+class LockHeartbeats:
+    """Heartbeat files, one per lock id."""
+
+    def __init__(self, store: ObjectStore, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def register(self, lock_id: str) -> None:
+        """Write the first heartbeat of a lock."""
+        with _live_lock:
+            _live.add(lock_id)
+        self._beat(lock_id)
+
+    @contextmanager
+    def keep_alive(self, lock_id: str) -> Iterator[None]:
+        """Repeat the heartbeat while the block runs."""
+        heartbeat = Heartbeat(
+            lambda: self._beat(lock_id), every_s=limits.CLUSTER_LOCK_HEARTBEAT_S, name="cluster-lock-heartbeat"
+        )
+        heartbeat.begin()
+        try:
+            yield
+        finally:
+            heartbeat.fall_silent()
+            self.abandon(lock_id)
+
+    def abandon(self, lock_id: str) -> None:
+        """Stop tracking a lock in this process; its heartbeat expires by age."""
+        with _live_lock:
+            _live.discard(lock_id)
+
+    def remove(self, lock_id: str) -> None:
+        """Delete a heartbeat; if the store refuses, a later command deletes it."""
+        self.abandon(lock_id)
+        with suppress(StoreError):
+            self._store.delete(layout.heartbeat(lock_id))
+
+    def is_dead(self, lock_id: str, created_at: str, *, requester: str) -> bool:
+        """True if the holder of a lock is dead."""
+        try:
+            found = records.read(
+                self._store.get(layout.heartbeat(lock_id)), required=_HEARTBEAT_REQUIRED, optional=_HEARTBEAT_OPTIONAL
+            )
+            writer = Writer(**{name: value for name, value in found.items() if value is not None})
+        except (ObjectNotFound, records.RecordFaultError):
+            age_s = timestamps.age_s(self._clock, created_at)
+            return age_s is not None and age_s >= limits.CLUSTER_LOCK_SILENT_S
+        here = this_writer()
+        if writer == here:
+            with _live_lock:
+                return lock_id not in _live
+        if has_ended(writer, here):
+            return True
+        modified = {listed.path: listed.modified_us for listed in self._store.list(layout.HOLDERS)}
+        now_us, then_us = modified.get(layout.heartbeat(requester)), modified.get(layout.heartbeat(lock_id))
+        if now_us is None or then_us is None:
+            return False  # just released; the next attempt sees that
+        return now_us - then_us >= limits.CLUSTER_LOCK_STALE_S * _MICROSECONDS
+
+    def remove_stale(self, *, requester: str) -> None:
+        """Delete heartbeats of processes that died waiting or could not delete them."""
+        with suppress(StoreError):
+            files = list(self._store.list(layout.HOLDERS))
+            now_us = max((file.modified_us for file in files if file.path == layout.heartbeat(requester)), default=0)
+            for file in files:
+                if now_us - file.modified_us >= limits.CLUSTER_LOCK_SILENT_S * _MICROSECONDS:
+                    self._store.delete(file.path)
+
+    def _beat(self, lock_id: str) -> None:
+        self._store.put(layout.heartbeat(lock_id), records.to_bytes(asdict(this_writer())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +137,15 @@ class Lock:
         self._heartbeats = LockHeartbeats(store, clock=clock)
 
     def read(self) -> LockRecord | None:
-        """Return the current holder's record.
-
-        Raises:
-            LockFaultError: it cannot be read.
-        """
-        return self._read_record(layout.LOCK)
-
-    def _read_record(self, path: str) -> LockRecord | None:
+        """Return the current holder's record."""
         try:
-            body = self._store.get(path)
+            return self._parse(self._store.get(layout.LOCK))
         except ObjectNotFound:
             return None
         except GraphError as fault:
             raise LockFaultError("state_lock_read_error", f"the lock cannot be read: {fault}") from fault
+
+    def _parse(self, body: bytes) -> LockRecord:
         try:
             found = records.read(body, required=_REQUIRED, optional={})
         except records.RecordFaultError as fault:
@@ -82,15 +161,7 @@ class Lock:
         return layout.storage_path(self._store.uri, layout.LOCK)
 
     def acquire(self, operation: str, diagnostics: Diagnostics | None = None) -> LockRecord:
-        """Acquire the lock, taking it over from a dead holder.
-
-        Args:
-            operation: command that needs the lock.
-            diagnostics: receives a warning if the lock was taken over.
-
-        Raises:
-            LockFaultError: a live process holds it, or the store refuses.
-        """
+        """Acquire the lock, taking it over from a dead holder."""
         own = LockRecord(self._ids.new(), operation, timestamps.now(self._clock), os.getpid())
         try:
             self._heartbeats.register(own.lock_id)
@@ -111,11 +182,7 @@ class Lock:
         return self._heartbeats.keep_alive(own.lock_id)
 
     def check(self, own: LockRecord) -> None:
-        """Check that the lock is still ours: a process that pauses for too long is considered dead.
-
-        Raises:
-            LockFaultError: it is not, or cannot be read.
-        """
+        """Check that the lock is still ours: a process that pauses for too long is considered dead."""
         current = self.read()
         if current != own:
             now = "it is free now" if current is None else f"the current lock is {current.lock_id}"
@@ -124,21 +191,15 @@ class Lock:
 
     def _put(self, own: LockRecord, diagnostics: Diagnostics) -> None:
         for _ in range(limits.CLUSTER_PUT_ATTEMPTS_MAX):
-            try:
-                self._store.put_if_absent(layout.LOCK, own.to_bytes())
-            except ObjectExists:
-                current = self.read()
-                if current is None:
-                    continue  # just released: try again
-                if current == own:
-                    return  # from an attempt whose response was lost
-                if not self._take_over(current, own, diagnostics):
-                    raise LockFaultError("state_lock_held", self.describe(current)) from None
-            except OutcomeUnknown:
-                continue
-            else:
+            current = self._put_or_read(layout.LOCK, own)
+            if current == own:
                 return
-        raise LockFaultError("state_lock_error", "the lock cannot be acquired: the store does not respond")
+            if not self._take_over(current, own, diagnostics):
+                raise LockFaultError("state_lock_held", self.describe(current))
+        raise LockFaultError("state_lock_error", "the lock cannot be acquired: other commands take it first")
+
+    def _put_or_read(self, path: str, own: LockRecord) -> LockRecord:
+        return self._parse(put_or_read(self._store, path, own.to_bytes(), clock=self._clock))
 
     def _take_over(self, current: LockRecord, own: LockRecord, diagnostics: Diagnostics) -> bool:
         """Remove the lock of a dead holder; True if the caller may try again to acquire it.
@@ -153,15 +214,10 @@ class Lock:
                 self._store.delete(claim)  # a cycle of processes that considered each other dead
                 return True
             claims.append(claim)
-            try:
-                self._store.put_if_absent(claim, own.to_bytes())
-            except ObjectExists:
-                other = self._read_record(claim)
-                if other is None:
-                    return True  # just finished: try again
-                if other != own:
-                    dead = other
-                    continue
+            other = self._put_or_read(claim, own)
+            if other != own:
+                dead = other
+                continue
             # Only the one winner gets here, and checks again: the lock may have been removed meanwhile.
             if self.read() == current:
                 self._store.delete(layout.LOCK)
@@ -189,11 +245,7 @@ class Lock:
             self._heartbeats.remove(own.lock_id)
 
     def force_unlock(self, lock_id: str) -> None:
-        """Remove the lock, whether or not its holder is alive.
-
-        Raises:
-            LockFaultError: no lock or another one is held, or the store refuses.
-        """
+        """Remove the lock, whether or not its holder is alive."""
         current = self.read()
         if current is None:
             raise LockFaultError("state_lock_missing", "the lock is not held")

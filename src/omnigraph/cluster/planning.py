@@ -27,15 +27,10 @@ from omnigraph.model.schema_change_document import dump_plan
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes that an apply would make.
+    """Changes that an apply would make."""
 
-    Attributes:
-        changes: in execution order.
-        approvals: by id of the graph to delete; an apply uses up all of them.
-    """
-
-    changes: list[Change]
-    approvals: dict[str, tuple[Approval, ...]]
+    changes: list[Change]  # in execution order
+    approvals: dict[str, tuple[Approval, ...]]  # by id of the graph to delete; an apply uses up all of them
 
     def approval_gates(self) -> list[dict[str, Any]]:
         """Return the changes that need an approval, and whether they have it."""
@@ -51,11 +46,7 @@ class Plan:
 
 
 def make_plan(session: ClusterSession, desired: Desired, state: State) -> Plan:
-    """Compute the changes from the ledger state to the desired state.
-
-    Raises:
-        StoppedError: the approvals cannot be read.
-    """
+    """Compute the changes from the ledger state to the desired state."""
     lost = session.damaged_payloads(state)
     approvals = _find_approvals(session, desired, state)
     changes = compute_changes(desired, state, lost=lost, approved=approvals)

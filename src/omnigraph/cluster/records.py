@@ -16,11 +16,7 @@ def to_bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def read(body: bytes, *, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
-    """Parse a record; missing optional members are None.
-
-    Raises:
-        RecordFaultError: it is not JSON, or a member is missing or has the wrong type.
-    """
+    """Parse a record; missing optional members are None."""
     try:
         found = json.loads(body)
     except ValueError as fault:

@@ -17,23 +17,14 @@ from omnigraph.errors import GraphError
 
 @dataclass(slots=True)
 class Recovered:
-    """Result of a recovery.
+    """Result of a recovery."""
 
-    Attributes:
-        done: sidecars to delete once the ledger is written.
-        approvals: approvals used up by finished deletions.
-    """
-
-    done: list[Sidecar] = field(default_factory=list)
-    approvals: list[Approval] = field(default_factory=list)
+    done: list[Sidecar] = field(default_factory=list)  # sidecars to delete once the ledger is written
+    approvals: list[Approval] = field(default_factory=list)  # approvals used up by finished deletions
 
 
 def recover(session: ClusterSession, draft: Draft) -> Recovered:
-    """Recover every operation that left a sidecar, and record the results in the draft.
-
-    Raises:
-        StoppedError: a sidecar or its graph cannot be read.
-    """
+    """Recover every operation that left a sidecar, and record the results in the draft."""
     try:
         pending, faults = session.sidecars.read_all()
     except GraphError as fault:

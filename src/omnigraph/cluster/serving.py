@@ -36,62 +36,30 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class ServedGraph:
-    """Graph of the applied revision.
+    """Graph of the applied revision."""
 
-    Attributes:
-        id: graph id.
-        uri: storage address.
-        quarantine: why it must not be served; None if it may.
-        queries: content of the query file, by query name.
-        policy: access rules; None if no policy is bound to it.
-        provider: embedding provider for texts in queries; None to use the environment.
-        external_blobs: allowed external blob locations.
-    """
-
-    id: str
-    uri: str
-    quarantine: str | None = None
-    queries: Mapping[str, str] = field(default_factory=dict)
-    policy: Policy | None = None
-    provider: DeclaredProvider | None = None
-    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS
+    id: str  # graph id
+    uri: str  # storage address
+    quarantine: str | None = None  # why it must not be served; None if it may
+    queries: Mapping[str, str] = field(default_factory=dict)  # content of the query file, by query name
+    policy: Policy | None = None  # access rules; None if no policy is bound to it
+    provider: DeclaredProvider | None = None  # embedding provider for texts in queries; None to use the environment
+    external_blobs: ExternalBlobPolicy = NO_EXTERNAL_BLOBS  # allowed external blob locations
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedRevision:
-    """Applied revision of a cluster.
+    """Applied revision of a cluster."""
 
-    Attributes:
-        root: storage root.
-        revision: revision number of the ledger.
-        config_digest: configuration that was applied completely; None if none was yet.
-        graphs: all graphs sorted by id, including quarantined ones.
-        policy: access rules for the cluster itself; None if no policy is bound to it.
-    """
-
-    root: str
-    revision: int
-    config_digest: str | None
-    graphs: tuple[ServedGraph, ...]
-    policy: Policy | None = None
+    root: str  # storage root
+    revision: int  # revision number of the ledger
+    config_digest: str | None  # configuration that was applied completely; None if none was yet
+    graphs: tuple[ServedGraph, ...]  # all graphs sorted by id, including quarantined ones
+    policy: Policy | None = None  # access rules for the cluster itself; None if no policy is bound to it
 
 
 def load_applied(root: str | os.PathLike[str], *, require_all: bool = False) -> AppliedRevision:
-    """Load the applied revision of a cluster.
-
-    Args:
-        root (str | os.PathLike[str]): storage address of the cluster, or the folder of its configuration.
-        require_all (bool): fail if any graph would be quarantined.
-
-    Returns:
-        AppliedRevision: graphs with their queries and policies.
-
-    Raises:
-        NotFoundError: there is no ledger (`cluster_state_missing`).
-        InvalidRequestError: nothing can be served: no graphs (`cluster_empty`), no healthy ones
-            (`cluster_no_healthy_graphs`), or the cluster's own policy is damaged.
-        UnavailableError: the ledger cannot be read.
-    """
+    """Load the applied revision of a cluster."""
     store = open_store(storage_root(root), read_only=True)
     state = ledger_state(store)
     pending = _read_unfinished(store)
@@ -115,11 +83,7 @@ def load_applied(root: str | os.PathLike[str], *, require_all: bool = False) -> 
 
 
 def storage_root(root: str | os.PathLike[str]) -> str:
-    """Resolve the storage root: the one of a folder's cluster.yaml, else the address itself.
-
-    Raises:
-        InvalidRequestError: the cluster.yaml cannot be read.
-    """
+    """Resolve the storage root: the one of a folder's cluster.yaml, else the address itself."""
     address = os.fspath(root)
     if not is_config_folder(address):
         return address
@@ -132,12 +96,7 @@ def storage_root(root: str | os.PathLike[str]) -> str:
 
 
 def ledger_state(store: ObjectStore) -> State:
-    """Read the newest ledger state of a cluster.
-
-    Raises:
-        NotFoundError: there is no ledger.
-        UnavailableError: it cannot be read.
-    """
+    """Read the newest ledger state of a cluster."""
     try:
         stored = Ledger(store).read()
     except LedgerFaultError as fault:
@@ -151,15 +110,7 @@ def ledger_state(store: ObjectStore) -> State:
 
 
 def embedding_environment(provider: DeclaredProvider, variables: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment variables that select an embedding provider.
-
-    Args:
-        provider: provider of the applied configuration.
-        variables: variables that hold the key; `os.environ` by default.
-
-    Raises:
-        InvalidRequestError: the variable of the key is not set (`embedding_api_key_required`).
-    """
+    """Return the environment variables that select an embedding provider."""
     given = dict(os.environ if variables is None else variables)
     declared = {"PROVIDER": provider.kind, "BASE_URL": provider.base_url, "MODEL": provider.model}
     # Timeouts and mocking stay as the process sets them.

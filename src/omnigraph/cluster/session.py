@@ -28,17 +28,11 @@ _LEDGER_CODES = {"catalog_payload_digest_mismatch": "catalog_payload_mismatch"}
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Dependencies of the commands.
+    """Dependencies of the commands."""
 
-    Attributes:
-        stores: opens the store of an address.
-        clock: source of timestamps.
-        ids: source of ULIDs.
-    """
-
-    stores: Stores
-    clock: Clock
-    ids: IdSource
+    stores: Stores  # opens the store of an address
+    clock: Clock  # source of timestamps
+    ids: IdSource  # source of ULIDs
 
 
 def default_environment() -> Environment:
@@ -59,17 +53,7 @@ class ClusterSession:
     def __init__(
         self, folder: Path, environment: Environment, *, diagnostics: Diagnostics, reads_files: bool = True
     ) -> None:
-        """Read the configuration and open the storage of the cluster.
-
-        Args:
-            folder: configuration folder.
-            environment: stores, clock and ids.
-            diagnostics: receives every problem.
-            reads_files: also read the files the configuration names; commands on the ledger alone need none of them.
-
-        Raises:
-            StoppedError: the storage cannot be opened.
-        """
+        """Read the configuration and open the storage of the cluster."""
         self.folder = folder
         self.diagnostics = diagnostics
         self.environment = environment
@@ -89,38 +73,26 @@ class ClusterSession:
             raise StoppedError from None
         self.root = self.store.uri
         clock, ids = self.environment.clock, self.environment.ids
-        self.ledger = Ledger(self.store)
+        self.ledger = Ledger(self.store, clock=clock)
         self.lock = Lock(self.store, clock=clock, ids=ids)
         self.approvals = Approvals(self.store)
         self.sidecars = Sidecars(self.store)
         self.graphs = ClusterGraphs(self.root, self.environment.stores, clock=clock, ids=ids)
 
     def require_configuration(self) -> None:
-        """Check that the storage root is known, whatever else is wrong with the configuration.
-
-        Raises:
-            StoppedError: it is not.
-        """
+        """Check that the storage root is known, whatever else is wrong with the configuration."""
         if self.configuration is None:
             raise StoppedError
 
     @property
     def valid_configuration(self) -> Configuration:
-        """Configuration without errors.
-
-        Raises:
-            StoppedError: it has errors.
-        """
+        """Configuration without errors."""
         if self.configuration is None or not self.diagnostics.is_ok:
             raise StoppedError
         return self.configuration
 
     def read_ledger(self) -> StoredState:
-        """Read the current ledger.
-
-        Raises:
-            StoppedError: it cannot be read.
-        """
+        """Read the current ledger."""
         try:
             self._stored_state = self.ledger.read()
         except LedgerFaultError as fault:
@@ -129,11 +101,7 @@ class ClusterSession:
         return self._stored_state
 
     def require_ledger(self) -> StoredState:
-        """Read the current ledger, which must exist.
-
-        Raises:
-            StoppedError: it is missing or cannot be read.
-        """
+        """Read the current ledger, which must exist."""
         stored = self.read_ledger()
         if not stored.exists:
             message = "this cluster has no ledger yet; run: omnigraph cluster import"
@@ -142,11 +110,7 @@ class ClusterSession:
         return stored
 
     def write_ledger(self, base: StoredState, state: State | None) -> None:
-        """Write the next state; with None, only complete the mirror of the current one.
-
-        Raises:
-            StoppedError: it cannot be written, or another writer was faster.
-        """
+        """Write the next state; with None, only complete the mirror of the current one."""
         self.check_lock()
         try:
             if state is None:
@@ -159,11 +123,7 @@ class ClusterSession:
 
     @contextmanager
     def hold_lock(self, operation: str) -> Iterator[None]:
-        """Hold the lock while the block runs, unless the configuration turns it off.
-
-        Raises:
-            StoppedError: another process holds it.
-        """
+        """Hold the lock while the block runs, unless the configuration turns it off."""
         if self.configuration is not None and not self.configuration.declared.uses_lock:
             message = "the lock is turned off: make sure that no other command runs"
             self.diagnostics.warning("state_lock_disabled", "state.lock", message)
@@ -185,11 +145,7 @@ class ClusterSession:
         self.lock.release(own, self.diagnostics)
 
     def check_lock(self) -> None:
-        """Check before a change that the lock has not been taken over.
-
-        Raises:
-            StoppedError: it has.
-        """
+        """Check before a change that the lock has not been taken over."""
         if self._own_lock is None:
             return
         try:

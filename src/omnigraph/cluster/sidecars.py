@@ -36,33 +36,19 @@ class SidecarKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """Write-ahead note of one graph operation.
+    """Write-ahead note of one graph operation."""
 
-    Attributes:
-        operation_id: ULID, also the file name.
-        started_at: UTC timestamp.
-        kind: create, change or delete.
-        graph_id: affected graph.
-        graph_uri: storage address of the graph.
-        desired_schema_digest: schema after the operation; empty for a deletion.
-        actor: who runs the command.
-        observed_manifest_version: graph version before the operation.
-        expected_manifest_version: graph version after the operation.
-        state_cas_base: compare-and-swap token of the ledger it started from.
-        approval_id: approval of a deletion.
-    """
-
-    operation_id: str
-    started_at: str
-    kind: SidecarKind
-    graph_id: str
-    graph_uri: str
-    desired_schema_digest: str = ""
-    actor: str | None = None
-    observed_manifest_version: int | None = None
-    expected_manifest_version: int | None = None
-    state_cas_base: str | None = None
-    approval_id: str | None = None
+    operation_id: str  # ULID, also the file name
+    started_at: str  # UTC timestamp
+    kind: SidecarKind  # create, change or delete
+    graph_id: str  # affected graph
+    graph_uri: str  # storage address of the graph
+    desired_schema_digest: str = ""  # schema after the operation; empty for a deletion
+    actor: str | None = None  # who runs the command
+    observed_manifest_version: int | None = None  # graph version before the operation
+    expected_manifest_version: int | None = None  # graph version after the operation
+    state_cas_base: str | None = None  # compare-and-swap token of the ledger it started from
+    approval_id: str | None = None  # approval of a deletion
 
     def to_document(self) -> dict[str, object]:
         """Return the JSON form."""

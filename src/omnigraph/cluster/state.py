@@ -37,24 +37,15 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Applied state of a cluster.
+    """Applied state of a cluster."""
 
-    Attributes:
-        revision: revision number of the ledger.
-        config_digest: configuration that was applied completely; None if none was yet.
-        resources: applied resources by address.
-        statuses: condition by address.
-        approvals: used approvals by id.
-        recoveries: recovered operations by id.
-        observations: last observed schema and version of the graphs, by address.
-    """
-
-    revision: int = 0
-    config_digest: str | None = None
-    resources: Mapping[str, Entry] = field(default_factory=dict)
-    statuses: Mapping[str, Entry] = field(default_factory=dict)
-    approvals: Mapping[str, Entry] = field(default_factory=dict)
-    recoveries: Mapping[str, Entry] = field(default_factory=dict)
+    revision: int = 0  # revision number of the ledger
+    config_digest: str | None = None  # configuration that was applied completely; None if none was yet
+    resources: Mapping[str, Entry] = field(default_factory=dict)  # applied resources by address
+    statuses: Mapping[str, Entry] = field(default_factory=dict)  # condition by address
+    approvals: Mapping[str, Entry] = field(default_factory=dict)  # used approvals by id
+    recoveries: Mapping[str, Entry] = field(default_factory=dict)  # recovered operations by id
+    # last observed schema and version of the graphs, by address
     observations: Mapping[str, Entry] = field(default_factory=dict)
 
     @property
@@ -110,11 +101,7 @@ def graph_digest(resources: Mapping[str, Entry], graph: str) -> str:
 
 
 def read_state(body: bytes) -> State:
-    """Parse a stored state.
-
-    Raises:
-        LedgerFaultError: it is invalid, or was written by a newer release.
-    """
+    """Parse a stored state."""
     try:
         document = json.loads(body)
     except ValueError as fault:

@@ -17,17 +17,11 @@ _ENDING = ".gq"
 
 @dataclass(frozen=True, slots=True)
 class FoundQuery:
-    """Query found in a file.
+    """Query found in a file."""
 
-    Attributes:
-        name: name the query is stored under.
-        file: path as the configuration names it.
-        body: content of the whole file.
-    """
-
-    name: str
-    file: str
-    body: bytes
+    name: str  # name the query is stored under
+    file: str  # path as the configuration names it
+    body: bytes  # content of the whole file
 
 
 def find_queries(folder: Path, declared: QueryFiles, *, path: str, diagnostics: Diagnostics) -> dict[str, FoundQuery]:

@@ -23,8 +23,8 @@ from omnigraph.storage.conform import nulls
 from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
-from omnigraph.transaction.constraint_rules.ends import edge_ids_at
-from omnigraph.transaction.node_ids import derived_ids
+from omnigraph.transaction.constraint_rules.checks import edge_ids_at
+from omnigraph.transaction.incoming import derived_ids
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_set import WriteSet
 

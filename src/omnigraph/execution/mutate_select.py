@@ -17,9 +17,9 @@ from omnigraph.language.plan.expressions import End, Expression
 from omnigraph.model.footprint import TokenKind
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
 from omnigraph.model.types import FLOAT_SCALARS, INTEGER_BOUNDS, PropertyType, Scalar
-from omnigraph.transaction.lookup import identifier, literal
-from omnigraph.transaction.node_ids import derived_ids
+from omnigraph.transaction.incoming import derived_ids
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.committed import identifier, literal
 
 _ENDS = {End.FROM: (SRC, TokenKind.FROM), End.TO: (DST, TokenKind.TO)}
 _FILTERED = frozenset({Scalar.STRING, Scalar.DATE, Scalar.DATETIME, *INTEGER_BOUNDS})

@@ -23,7 +23,7 @@ from omnigraph.execution.columns import Columns, Versions
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.tables import StagedVersion, Written
-from omnigraph.transaction.finding import FoundEdge
+from omnigraph.transaction.write_set.committed import FoundEdge
 
 _Answer = TypeVar("_Answer")
 

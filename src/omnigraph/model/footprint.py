@@ -75,7 +75,7 @@ _SEEDS = {kind: seed(kind) for kind in TokenKind}
 def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
     """Hash `names`: the weighted sum of their bytes, mixed with the kind and the length.
 
-    The sum makes it fast over whole columns (`transaction/tokens.py` computes the same in one pass over them). The
+    The sum makes it fast over whole columns (`transaction/write_set/pending.py` computes it in one pass over them). The
     result is written to disk: the function must never change without a new format.
     """
     start = _SEEDS[kind]

@@ -13,19 +13,12 @@ from omnigraph.transaction.write_set import WriteSet
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A schema that some commit names.
+    """A schema that some commit names."""
 
-    Attributes:
-        digest: what commits call it.
-        schema: the types.
-        rules: what must hold.
-        columns: of every table, by type key.
-    """
-
-    digest: str
+    digest: str  # what commits call it
     schema: Schema
     rules: Rules
-    columns: Mapping[str, pa.Schema]
+    columns: Mapping[str, pa.Schema]  # of every table, by type key
 
 
 def accepted_schema(digest: str, schema: Schema) -> Accepted:
@@ -42,10 +35,6 @@ class SchemaMovedError(Exception):
 
 
 def refuse_other_schema(accepted: Accepted, write_set: WriteSet) -> None:
-    """Stop a write whose statements were bound, or whose rows were converted, under another schema.
-
-    Raises:
-        SchemaMovedError: they were.
-    """
+    """Stop a write whose statements were bound, or whose rows were converted, under another schema."""
     if write_set.schema != accepted.digest:
         raise SchemaMovedError(write_set.schema)

@@ -21,18 +21,18 @@ import pyarrow.compute
 
 from omnigraph.errors import ConstraintError
 from omnigraph.model.schema import ID
-from omnigraph.transaction.constraint_rules.degrees import degree_breaches
-from omnigraph.transaction.constraint_rules.ends import (
+from omnigraph.transaction.constraint_rules.checks import (
+    degree_breaches,
     end_breaches,
     note_ends,
     note_ends_of,
     retained_breaches,
+    unique_breaches,
+    value_breaches,
 )
 from omnigraph.transaction.constraint_rules.rules import Rules, TypeRules
-from omnigraph.transaction.constraint_rules.uniqueness import unique_breaches
-from omnigraph.transaction.constraint_rules.values import value_breaches
-from omnigraph.transaction.finding import FoundEdge
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.committed import FoundEdge
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
@@ -50,31 +50,15 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """One broken rule.
-
-    Attributes:
-        kind: which sort of rule.
-        type_key: the type it is about.
-        error: what to say, with the entities in its details.
-    """
+    """One broken rule."""
 
     kind: RuleKind
     type_key: str
-    error: ConstraintError
+    error: ConstraintError  # what to say, with the entities in its details
 
 
 def check(write_set: WriteSet, rules: Rules, *, cascaded: frozenset[str] = frozenset()) -> None:
-    """Refuse a write that breaks a rule.
-
-    Args:
-        write_set: the write, all its statements done.
-        rules: those of the schema it was made under.
-        cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
-
-    Raises:
-        ConstraintError: the first rule it breaks.
-        InvalidRequestError: a rule cannot be applied.
-    """
+    """Refuse a write that breaks a rule."""
     for breach in breaches(write_set, rules, cascaded=cascaded):
         raise breach.error
 
@@ -88,14 +72,8 @@ def breaches(
 ) -> Iterator[Breach]:
     """Yield every rule that a write breaks, in order; once exhausted, the footprint holds what the verdict rests on.
 
-    Args:
-        write_set: the write, all its statements done.
-        rules: those of the schema it was made under.
-        cascaded: node types whose deleted nodes' edges the write has looked for and deleted itself.
-        sources: by edge type, nodes whose edges are to be counted though the write has none of them pending.
-
-    Raises:
-        InvalidRequestError: a rule cannot be applied.
+    `cascaded` are node types whose deleted nodes' edges the write has deleted itself; `sources`, by edge type, nodes
+    whose edges are counted though the write has none of them pending.
     """
     touched = [type_rules for key, type_rules in rules.types.items() if key in write_set.pending]
     for type_rules in touched:

@@ -15,48 +15,39 @@ from dataclasses import dataclass
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.storage import paths
+from omnigraph.storage.conditional_put import put_or_read
 from omnigraph.storage.object_store import ObjectNotFound, OutcomeUnknown, StoreError
-from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.graph_context import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What is noted of a key.
+    """What is noted of a key."""
 
-    Attributes:
-        number: the entry from which to look for its commit.
-        commit: the commit, once there is one; it is then the entry of that number.
-    """
-
-    number: int
-    commit: str | None = None
+    number: int  # the entry from which to look for its commit
+    commit: str | None = None  # the commit, once there is one; it is then the entry of that number
 
     def tells_of(self, born: int) -> bool:
         """Whether it names a commit of the life of a branch that began with an entry."""
         return self.commit is not None and self.number >= born
 
 
-def earlier_use(parts: GraphContext, branch: str, key: str, base: Record) -> Record | None:
-    """The commit that carries this key, if one does; otherwise notes that a write under it may follow `base`.
-
-    Raises:
-        UnavailableError: the key cannot be noted; without the note a second request would not find the first.
-    """
+def earlier_use(context: GraphContext, branch: str, key: str, base: Record) -> Record | None:
+    """The commit that carries this key, if one does; otherwise notes that a write under it may follow `base`."""
     path = _path(branch, key)
     try:
-        note = _read(put_or_read(parts.store, path, _note(base.number), clock=parts.clock))
+        note = _read(put_or_read(context.store, path, _note(base.number), clock=context.clock))
     except OutcomeUnknown as fault:
         raise UnavailableError(f"the idempotency key could not be noted, so nothing was done: {fault}") from fault
     # What was done in an earlier life of the branch is not done in this one.
     born, floor = base.life or 1, base.pruned.floor
     start = max(note.number, born)
-    found = _carrying(key, (*parts.log.between(branch, max(start, floor), base.number_before), base))
+    found = _carrying(key, (*context.log.between(branch, max(start, floor), base.number_before), base))
     if found is None and start < floor:
         if not note.tells_of(born):
-            found = _carrying(key, _not_yet_cut(parts, branch, start, floor - 1))
+            found = _carrying(key, _not_yet_cut(context, branch, start, floor - 1))
             # In this order: what is not in the log any more was noted before it was cut away.
-            note = note if found is not None else _read(parts.store.get(path))
+            note = note if found is not None else _read(context.store.get(path))
         if note.tells_of(born):
             found = _pruned_use(branch, key, base, note)
     return found
@@ -73,12 +64,12 @@ def _carrying(key: str, entries: Iterable[Record]) -> Record | None:
     return found
 
 
-def _not_yet_cut(parts: GraphContext, branch: str, first: int, last: int) -> list[Record]:
+def _not_yet_cut(context: GraphContext, branch: str, first: int, last: int) -> list[Record]:
     """Entries that were pruned, as far as no sweep has cut them away."""
-    first = max(first, parts.log.floors.highest(branch))
+    first = max(first, context.log.floors.highest(branch))
     while first <= last:
         try:
-            return parts.log.between(branch, first, last)
+            return context.log.between(branch, first, last)
         except FormatError as fault:
             if fault.code != "entry_missing":
                 raise
@@ -103,23 +94,17 @@ def _pruned_use(branch: str, key: str, base: Record, note: _Note) -> Record:
     )
 
 
-def note_use(parts: GraphContext, branch: str, key: str, entry: Record) -> None:
+def note_use(context: GraphContext, branch: str, key: str, entry: Record) -> None:
     """Remember where the commit with this key is."""
     with contextlib.suppress(StoreError):  # the older note still leads to it
-        parts.store.put(_path(branch, key), _note(entry.number, entry.commit))
+        context.store.put(_path(branch, key), _note(entry.number, entry.commit))
 
 
-def note_before_cut(parts: GraphContext, branch: str, entries: Iterable[Record], sizes: Mapping[str, int]) -> None:
+def note_before_cut(context: GraphContext, branch: str, entries: Iterable[Record], sizes: Mapping[str, int]) -> None:
     """Make sure that the note of every key that entries carry names their commit: soon they will be gone.
 
-    Args:
-        branch: whose log they are in.
-        entries: what is to be cut away, of the life that the branch has now.
-        sizes: how long notes are, by path, where that is known: in the first life of a branch nothing else is as long
-            as one that is complete.
-
-    Raises:
-        StoreError: a note cannot be put; then nothing must be cut.
+    `sizes` are those of notes, by path, where known: in the first life of a branch only a complete one is so long.
+    If a note cannot be put, nothing must be cut.
     """
     for entry in entries:
         if entry.idempotency_key is None:
@@ -130,9 +115,9 @@ def note_before_cut(parts: GraphContext, branch: str, entries: Iterable[Record],
             continue
         with contextlib.suppress(ObjectNotFound):
             # The branch may have been deleted, made again and written under this key since the sweep looked.
-            if _read(parts.store.get(path)).tells_of(entry.number):
+            if _read(context.store.get(path)).tells_of(entry.number):
                 continue
-        parts.store.put(path, note)
+        context.store.put(path, note)
 
 
 def _path(branch: str, key: str) -> str:

@@ -1,26 +1,35 @@
-"""Rows from outside on their way to a table: frames of any kind in, the table's own columns out."""
+"""Rows from outside on their way to a table: frames of any kind in, the table's own columns with ids out."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.ids import IdSource
+from omnigraph.ids import ULID_LENGTH, IdSource
+from omnigraph.model.keys import canonicalize, explain_missing_key, list_key_columns
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType
-from omnigraph.model.types import PropertyType, Scalar
+from omnigraph.model.types import FLOAT_SCALARS, PropertyType, Scalar
 from omnigraph.storage.conform import from_arrow, from_python, missing, nulls
 from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.storage.layout import table_schema
+from omnigraph.transaction.constraint_rules.checks import check_unique_within
 from omnigraph.transaction.constraint_rules.rules import TypeRules
-from omnigraph.transaction.constraint_rules.uniqueness import check_unique_within
-from omnigraph.transaction.node_ids import derived_ids, fresh_ids
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute
 
+_CONTROL = "[\\x00-\\x1f]"
+_LETTERS = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
+_TIME_LENGTH = 10
+_CHANCE_BYTES = 10
+_PLACES = np.array([16, 8, 4, 2, 1], dtype=np.uint8)
+_ONE_BY_ONE_MAX = 8
 _TEXT = PropertyType(Scalar.STRING)
 _TEXT_OR_NOTHING = PropertyType(Scalar.STRING, nullable=True)
 _FROM, _TO = "from", "to"
@@ -29,35 +38,75 @@ RESERVED_COLUMNS = frozenset(
 )
 
 
+def derived_ids(entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> "pa.Array[Any]":
+    """The ids that keys stand for."""
+    texts = []
+    for name, of in list_key_columns(entity):
+        if columns[name].null_count:
+            raise InvalidRequestError(explain_missing_key(entity))
+        texts.append(_texts(of, columns[name]))
+    if len(texts) == 1:
+        return texts[0]
+    if any(pc.any(pc.match_substring_regex(text, _CONTROL)).as_py() for text in texts):
+        # JSON has spellings of its own for these: rows are taken one by one.
+        rows = zip(*(text.to_pylist() for text in texts), strict=True)
+        return pa.array([json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows], pa.string())
+    quoted = [pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"') for text in texts]
+    joined = pc.binary_join_element_wise(*quoted, '","')
+    listed: pa.Array[Any] = pc.binary_join_element_wise('["', joined, '"]', "")
+    return listed
+
+
+def _texts(of: PropertyType, column: "pa.Array[Any]") -> "pa.Array[Any]":
+    match of.scalar:
+        case Scalar.STRING:
+            return column
+        case Scalar.DATE:
+            return column.cast(pa.int32()).cast(pa.string())
+        case Scalar.DATETIME:
+            return column.cast(pa.int64()).cast(pa.string())
+        case scalar if scalar in FLOAT_SCALARS:
+            # The fewest digits that read back the same, without an exponent: Arrow's own text may have one.
+            distinct = pc.unique(column)
+            texts = pa.array([canonicalize(value, of) for value in distinct.to_pylist()], pa.string())
+            return texts.take(pc.index_in(column, value_set=distinct))
+        case _:
+            return column.cast(pa.string())
+
+
+def fresh_ids(source: IdSource, count: int) -> "pa.Array[Any]":
+    """New ids, in rising order.
+
+    Few come from the source one by one. Many share the time of one id of the source, and their 80 bits of chance are
+    spread out of that id's own: what is certain of the source's ids is then as certain of these.
+    """
+    if count <= _ONE_BY_ONE_MAX:
+        return pa.array([source.new() for _ in range(count)], pa.string())
+    seed = source.new().encode("ascii")
+    chance = np.frombuffer(hashlib.shake_256(seed).digest(_CHANCE_BYTES * count), dtype=np.uint8)
+    fives = np.unpackbits(chance.reshape(count, _CHANCE_BYTES), axis=1).reshape(count, -1, len(_PLACES)) @ _PLACES
+    letters = np.empty((count, ULID_LENGTH), dtype=np.uint8)
+    letters[:, :_TIME_LENGTH] = np.frombuffer(seed[:_TIME_LENGTH], dtype=np.uint8)
+    letters[:, _TIME_LENGTH:] = _LETTERS[fives]
+    rising = np.sort(letters.view(f"S{ULID_LENGTH}").ravel())
+    ends = np.arange(0, ULID_LENGTH * (count + 1), ULID_LENGTH, dtype=np.int32)
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(rising))  # type: ignore[arg-type]  # any buffer will do
+
+
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """Rows of one type, ready for its table.
+    """Rows of one type, ready for its table."""
 
-    Attributes:
-        entity: whose table they are for.
-        rows: in the table's own columns.
-        ids_are_fresh: whether every id was made here, so that nobody else has it.
-    """
-
-    entity: EntityType
-    rows: pa.Table
-    ids_are_fresh: bool
+    entity: EntityType  # whose table they are for
+    rows: pa.Table  # in the table's own columns
+    ids_are_fresh: bool  # whether every id was made here, so that nobody else has it
 
 
 class Frame:
     """Named columns, as Arrow or as Python values, read once from whatever they came in."""
 
     def __init__(self, given: object, what: str, blobs: BlobIngress | None = None) -> None:
-        """Read rows.
-
-        Args:
-            given: an Arrow table, a reader or stream, a data frame, or a sequence of dictionaries.
-            what: the type they are of, for messages.
-            blobs: what becomes of addresses of blobs; none is allowed by default.
-
-        Raises:
-            InvalidRequestError: it is none of these, or has two columns of one name.
-        """
+        """Read rows."""
         self._columns: dict[str, pa.ChunkedArray[Any] | list[object]]
         self._blobs = blobs
         if isinstance(given, Sequence) and not isinstance(given, str | bytes):
@@ -77,32 +126,14 @@ class Frame:
         return list(self._columns)
 
     def has_nulls(self, name: str) -> bool:
-        """Whether a row has no value in a column.
-
-        Args:
-            name: the column; one that is not there has no values at all.
-
-        Returns:
-            bool: False where there are no rows.
-        """
+        """Whether a row has no value in a column."""
         found = self._columns.get(name)
         if found is None:
             return self.count > 0
         return any(value is None for value in found) if isinstance(found, list) else bool(found.null_count)
 
     def column(self, name: str, of: PropertyType) -> "pa.Array[Any]":
-        """A column in the type of its property; nulls where there is none.
-
-        Args:
-            name: the column.
-            of: the property's type.
-
-        Returns:
-            pa.Array[Any]: as many values as there are rows.
-
-        Raises:
-            InvalidRequestError: a value does not fit, or one is missing that the schema requires.
-        """
+        """A column in the type of its property; nulls where there is none."""
         found = self._columns.get(name)
         if found is None:
             if not of.nullable and self.count:
@@ -114,15 +145,7 @@ class Frame:
 
 
 def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource) -> Incoming:
-    """Nodes of one type, their ids derived from their keys, given, or made.
-
-    `rules`: those of the type.
-    `ids`: where new ids come from.
-
-    Raises:
-        InvalidRequestError: there is no such column, or a value does not fit.
-        ConstraintError: two rows have one key.
-    """
+    """Nodes of one type, their ids derived from their keys, given, or made."""
     _check_names(frame, node, {ID})
     columns = {prop.name: frame.column(prop.name, prop.type) for prop in node.properties}
     explicit = frame.column(ID, _TEXT_OR_NOTHING)
@@ -138,14 +161,7 @@ def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource
 
 
 def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
-    """Edges of one type, their ids derived from their keys, given, or made.
-
-    `frame`: the rows; their ends are called `from` and `to`, or `src` and `dst`.
-    `ids`: where new ids come from.
-
-    Raises:
-        InvalidRequestError: there is no such column, or a value does not fit.
-    """
+    """Edges of one type, their ids derived from their keys, given, or made."""
     source, target = _end(frame, edge, SRC, _FROM), _end(frame, edge, DST, _TO)
     _check_names(frame, edge, {ID, source, target})
     columns = {prop.name: frame.column(prop.name, prop.type) for prop in edge.properties}

@@ -20,14 +20,13 @@ from omnigraph.ids import IdSource
 from omnigraph.model.conflict import DeclaredDead
 from omnigraph.model.intent import Completed, Intent
 from omnigraph.storage import paths
+from omnigraph.storage.conditional_put import put_or_read
 from omnigraph.storage.object_store import Listed, ObjectNotFound, ObjectStore, OutcomeUnknown, StoreError
 from omnigraph.storage.records.read import completed_bytes, intent_bytes, read_completed, read_intent
-from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.conflicts import message_for
 from omnigraph.transaction.liveness import Heartbeat, has_ended, this_writer
 
 _MAIN_SUFFIX = ".json"
-_NOW_SUFFIX = ".now"
 _BEAT_SUFFIX, _STAGED_SUFFIX = ".beat", ".staged"
 _PARTS = (_BEAT_SUFFIX, _STAGED_SUFFIX, _MAIN_SUFFIX)  # the order of deletion: the note itself goes last
 
@@ -38,62 +37,44 @@ _live_lock = threading.Lock()
 
 @dataclass(slots=True)
 class _Observed:
-    """What this process knows of an intent.
+    """What this process knows of an intent."""
 
-    Attributes:
-        written_us: when its parts were written, by the store's clock.
-        since: since when that has not changed, on this process's own monotonic clock.
-        intent: its note, which never changes; None until it was read.
-    """
-
-    written_us: tuple[int, ...]
-    since: float
-    intent: Intent | None = None
+    written_us: tuple[int, ...]  # when its parts were written, by the store's clock
+    since: float  # since when that has not changed, on this process's own monotonic clock
+    intent: Intent | None = None  # its note, which never changes; None until it was read
 
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """An intent found on the store, as it is now.
-
-    Attributes:
-        intent: the note.
-        completed: its second document, when everything was staged.
-        modified_us: when the note was put, by the store's own clock.
-    """
+    """An intent found on the store, as it is now."""
 
     intent: Intent
-    completed: Completed | None
-    modified_us: int
+    completed: Completed | None  # its second document, when everything was staged
+    modified_us: int  # when the note was put, by the store's own clock
 
 
 class NotedWrite:
     """A write whose intent is on the store, as its writer holds it."""
 
-    def __init__(self, store: ObjectStore, intent_id: str, heartbeat_s: float) -> None:
+    def __init__(self, intents: "Intents", store: ObjectStore, intent_id: str, heartbeat_s: float) -> None:
+        self._intents = intents
         self._store = store
         self._intent_id = intent_id
         # What of it may be on the store: of most writes the note alone, because they end before their first heartbeat.
         self._put = {_MAIN_SUFFIX}
         self._heart = Heartbeat(self._beat, every_s=heartbeat_s, name="intent-heartbeat")
+        self.begin, self.fall_silent = self._heart.begin, self._heart.fall_silent
 
     def check_stands(self) -> None:
-        """Refuse to go on when recovery, or anyone else, has taken the intent away: a sweep may have taken its files.
-
-        Raises:
-            ConflictError: it is gone.
-        """
+        """Refuse to go on when recovery or a person has taken the intent away: a sweep may have taken its files."""
         conflict = DeclaredDead(self._intent_id, "")
-        if not _stands(self._store, self._intent_id):
+        if not self._intents.stands(self._intent_id):
             raise ConflictError(message_for(conflict), conflicts=(conflict,))
 
     def put_at_us(self) -> int:
         """When it was put, by the store's clock; 0 where it is gone. One request."""
         path = paths.intent(self._intent_id)
         return next((listed.modified_us for listed in self._store.list(paths.RECOVERY) if listed.path == path), 0)
-
-    def begin(self) -> None:
-        """Show life from now on."""
-        self._heart.begin()
 
     def complete(self, completed: Completed) -> None:
         """Put the second document: from here on the write can be finished by anybody."""
@@ -103,29 +84,11 @@ class NotedWrite:
     def clear(self) -> None:
         """Delete the intent; its writer counts as alive meanwhile, so recovery leaves the rest alone."""
         self.fall_silent()
-        _clear(self._store, self._intent_id, self._put)
-
-    def fall_silent(self) -> None:
-        """Stop showing life."""
-        self._heart.fall_silent()
+        self._intents.clear(self._intent_id, self._put)
 
     def _beat(self) -> None:
         self._put.add(_BEAT_SUFFIX)
         self._store.put(paths.intent_heartbeat(self._intent_id), b"")
-
-
-def _stands(store: ObjectStore, intent_id: str) -> bool:
-    try:
-        store.get(paths.intent(intent_id))
-    except ObjectNotFound:
-        return False
-    return True
-
-
-def _clear(store: ObjectStore, intent_id: str, parts: Collection[str]) -> None:
-    for suffix in _PARTS:
-        if suffix in parts:
-            store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
 
 
 class Intents:
@@ -147,7 +110,7 @@ class Intents:
         """Put the intent and, while the block runs, show that its writer lives."""
         with _live_lock:
             _live.add(intent.id)
-        noted = NotedWrite(self._store, intent.id, self._heartbeat_s)
+        noted = NotedWrite(self, self._store, intent.id, self._heartbeat_s)
         try:
             self._put(intent)
             noted.begin()
@@ -163,18 +126,24 @@ class Intents:
         except StoreError as fault:
             # It may be there all the same. If it stays, whoever finds it undoes a write that did nothing.
             with contextlib.suppress(StoreError):
-                _clear(self._store, intent.id, (_MAIN_SUFFIX,))
+                self.clear(intent.id, (_MAIN_SUFFIX,))
             if isinstance(fault, OutcomeUnknown):
                 raise UnavailableError(f"the write could not be noted, so nothing was done: {fault}") from fault
             raise
 
     def stands(self, intent_id: str) -> bool:
         """True if an intent's note is on the store. One request."""
-        return _stands(self._store, intent_id)
+        try:
+            self._store.get(paths.intent(intent_id))
+        except ObjectNotFound:
+            return False
+        return True
 
-    def clear(self, intent_id: str) -> None:
+    def clear(self, intent_id: str, suffixes: Collection[str] = _PARTS) -> None:
         """Delete an intent and what belongs to it, the note itself last."""
-        _clear(self._store, intent_id, _PARTS)
+        for suffix in _PARTS:
+            if suffix in suffixes:
+                self._store.delete(f"{paths.RECOVERY}{intent_id}{suffix}")
 
     # -- the healer's side --------------------------------------------------------------------------------------------
 
@@ -202,9 +171,6 @@ class Intents:
         """The note of a listed intent whose writer may still be at work; None where it has ended, or was cleared.
 
         One request the first time an intent is seen, none afterwards.
-
-        Raises:
-            FormatError: it cannot be read.
         """
         observed = self._observed.get(intent_id)
         if observed is None:
@@ -238,11 +204,7 @@ class Intents:
             return self._waited_for.setdefault(intent_id, until)
 
     def everything(self) -> list[LeftBehind]:
-        """Every intent on the store, those of writers alive in this process too. One request, and two for each.
-
-        Raises:
-            FormatError: one cannot be read, so nobody can say what it needs.
-        """
+        """Every intent on the store, those of writers alive in this process too. One request, and two for each."""
         noted = {}
         for listed in self._store.list(paths.RECOVERY):
             intent_id, is_note = _split(listed)
@@ -252,11 +214,7 @@ class Intents:
         return [intent for intent in found if intent is not None]
 
     def read(self, intent_id: str, *, modified_us: int = 0) -> LeftBehind | None:
-        """An intent as it is now; None when it was cleared meanwhile.
-
-        Raises:
-            FormatError: it cannot be read; the file is kept.
-        """
+        """An intent as it is now; None when it was cleared meanwhile."""
         try:
             intent = self._note(intent_id)
         except ObjectNotFound:
@@ -293,24 +251,6 @@ class Intents:
                 self._store.copy(path, f"{folder}{path}")
         self.clear(intent_id)
         return f"{folder}{paths.intent(intent_id)}"
-
-    def store_now_us(self) -> int:
-        """The store's own idea of now: hosts' clocks may differ, the store's timestamps agree with each other."""
-        name = f"{paths.RECOVERY}{self._ids.new()}{_NOW_SUFFIX}"
-        self._store.put(name, b"")
-        try:
-            probes = {
-                listed.path: listed.modified_us
-                for listed in self._store.list(paths.RECOVERY)
-                if listed.path.endswith(_NOW_SUFFIX)
-            }
-        finally:
-            self._store.delete(name)
-        now_us = probes.get(name, self._clock.now_us())
-        for path, modified_us in probes.items():
-            if now_us - modified_us > self._stale_s * 1_000_000:
-                self._store.delete(path)  # of a healer that died while it asked
-        return now_us
 
 
 def _split(listed: Listed) -> tuple[str, bool]:

@@ -18,7 +18,7 @@ from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, ObjectNotFound, StoreError
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.liveness import Heartbeat
-from omnigraph.transaction.retention import check_kept
+from omnigraph.transaction.pruning.retention import check_kept
 from omnigraph.transaction.validation import require_seconds as seconds_of
 
 _FORMAT = 1
@@ -27,34 +27,21 @@ _RENEWALS = 3  # in the time a lease was given
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The record of one lease.
-
-    Attributes:
-        id: its ULID.
-        branch: in whose log the commit's entry is.
-        number: the entry's number.
-        commit: the commit the entry shows.
-        seconds: for how long it is good without being renewed.
-    """
+    """The record of one lease."""
 
     id: str
-    branch: str
+    branch: str  # in whose log the commit's entry is
     number: int
-    commit: str
-    seconds: float
+    commit: str  # the commit the entry shows
+    seconds: float  # for how long it is good without being renewed
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLease:
-    """A lease on the store.
-
-    Attributes:
-        lease: what it says.
-        modified_us: when it was last renewed, by the store's clock.
-    """
+    """A lease on the store."""
 
     lease: Lease
-    modified_us: int
+    modified_us: int  # when it was last renewed, by the store's clock
 
     def is_good(self, now_us: int) -> bool:
         """Whether it still holds something, at a time by the store's clock."""
@@ -62,61 +49,43 @@ class FoundLease:
 
 
 @contextlib.contextmanager
-def leased(parts: GraphContext, entry: Record, seconds: float) -> Iterator[Lease]:
-    """Hold a commit while the block runs, and for `seconds` longer if the process dies in it.
-
-    Args:
-        entry: what to hold.
-        seconds: for how long the lease is good without being renewed.
-
-    Raises:
-        ReclaimedError: a prune has passed the entry already.
-        NotFoundError: its branch is gone.
-        InvalidRequestError: nobody can have a lease for so long.
-    """
-    parts.refuse_read_only()
+def leased(context: GraphContext, entry: Record, seconds: float) -> Iterator[Lease]:
+    """Hold a commit that is still kept while the block runs, and for `seconds` longer if the process dies in it."""
+    context.refuse_read_only()
     if not 0 < seconds_of(seconds, "a lease") <= limits.LEASE_S_MAX:
         raise InvalidRequestError(f"a lease is for more than 0 and at most {limits.LEASE_S_MAX} seconds")
-    lease = Lease(parts.ids.new(), entry.branch, entry.number, entry.head_commit, seconds)
+    lease = Lease(context.ids.new(), entry.branch, entry.number, entry.head_commit, seconds)
     body = json.dumps({"format": _FORMAT} | asdict(lease)).encode()
     path = paths.lease(lease.id)
 
     def renew() -> None:
-        parts.store.put(path, body)
+        context.store.put(path, body)
 
     renewing = Heartbeat(renew, every_s=seconds / _RENEWALS, name="lease")
     renew()
     try:
         reached(Failpoint.LEASE_PUT)
         # Put first, asked then: whoever sweeps from here on sees the lease, and who began before has spared the commit.
-        check_kept(parts, entry)
+        check_kept(context, entry)
         renewing.begin()
         yield lease
     finally:
         renewing.fall_silent()
         with contextlib.suppress(StoreError):  # it runs out by itself
-            parts.store.delete(path)
+            context.store.delete(path)
 
 
-def leases(parts: GraphContext) -> list[FoundLease]:
-    """Every lease on the store, run out or not.
-
-    Raises:
-        FormatError: one cannot be read, so nobody can say what it holds.
-    """
-    found = (read_lease(parts, listed) for listed in parts.store.list(paths.LEASES))
+def leases(context: GraphContext) -> list[FoundLease]:
+    """Every lease on the store, run out or not."""
+    found = (read_lease(context, listed) for listed in context.store.list(paths.LEASES))
     return [lease for lease in found if lease is not None]
 
 
-def read_lease(parts: GraphContext, listed: Listed) -> FoundLease | None:
-    """One lease; None where it was given back meanwhile.
-
-    Raises:
-        FormatError: it cannot be read.
-    """
-    where = paths.absolute(parts.store, listed.path)
+def read_lease(context: GraphContext, listed: Listed) -> FoundLease | None:
+    """One lease; None where it was given back meanwhile."""
+    where = paths.absolute(context.store, listed.path)
     try:
-        document = json.loads(parts.store.get(listed.path))
+        document = json.loads(context.store.get(listed.path))
         if document.pop("format") > _FORMAT:
             raise FormatError(
                 f"the lease {where} is of a newer format: upgrade omnigraph first", code="format_newer", path=where

@@ -25,14 +25,7 @@ class Heartbeat:
     """Shows from time to time that its process lives; in a thread of its own, once the first time has come."""
 
     def __init__(self, beat: Callable[[], None], *, every_s: float, name: str) -> None:
-        """A heart that does not beat yet.
-
-        Args:
-            beat: shows life once. That the store fails it is a missed beat, and no more: several
-                must be missed before anybody cares.
-            every_s: how often.
-            name: of the thread.
-        """
+        """A heart that does not beat yet."""
         self._beat = beat
         self.every_s = every_s
         self._silent = threading.Event()

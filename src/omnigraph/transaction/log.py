@@ -16,20 +16,15 @@ This module is the only one that puts log entries; a test on the source keeps it
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from omnigraph import limits
-from omnigraph.clock import backoff_s
 from omnigraph.errors import AlreadyExistsError, FormatError, OutcomeUnknownError
 from omnigraph.model import times
 from omnigraph.model.commit import Pin, Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import (
-    ObjectExists,
-    OutcomeUnknown,
-    StoreError,
-    StoreRefused,
-    StoreTransient,
-)
+from omnigraph.storage.conditional_put import create
+from omnigraph.storage.object_store import OutcomeUnknown, StoreError
 from omnigraph.storage.records.read import CUT_MARK, checksum_of, copy_bytes, record_bytes
 from omnigraph.transaction.log_reader import Head, LogReader, Stray
 
@@ -105,41 +100,21 @@ class Log(LogReader):
         return self._published(entry, whole=since is None)
 
     def _put_or_find(self, entry: Record, body: bytes) -> Record | Stray | None:
-        """Put an entry, whatever it takes to know that it was; what has its place where that is another."""
+        """Put an entry; None once it is known to be there and durable, else what has its place."""
         path = paths.entry(entry.branch, entry.number)
-        failed: StoreError | None = None
-        certain = True  # that it was not put; a lost answer ends that
-        for attempt in range(1, limits.STORE_RETRY_ATTEMPTS_MAX + 1):
-            try:
-                self._store.put_if_absent(path, body)
-            except ObjectExists:
-                pass  # perhaps our own, from a try whose answer was lost: the entry tells
-            except OutcomeUnknown:
-                certain = False
-                self._clock.sleep(backoff_s(attempt))
-            except StoreTransient as fault:
-                failed = fault
-                self._clock.sleep(backoff_s(attempt))
-            except StoreRefused:
-                if certain:
-                    raise
-            else:
-                return None
-            try:
-                found = self._look(entry.branch, entry.number)
-            except StoreError:
-                certain = False
-                continue
-            if found is None:
-                continue  # the store answered and it is not there: put it again
-            if isinstance(found, Record) and found.commit == entry.commit:
-                # There, but perhaps not yet safe: what failed may have been the sync of its name.
-                self._store.make_durable([path])
-                return None
-            return found
-        if certain and failed is not None:
-            raise failed
-        raise self._unknown(entry, "the store did not say whether it was written; look for that commit in the log")
+        try:
+            found = create(
+                lambda: self._store.put_if_absent(path, body),
+                partial(self._look, entry.branch, entry.number),
+                clock=self._clock,
+            )
+        except OutcomeUnknown as fault:
+            why = "the store did not say whether it was written; look for that commit in the log"
+            raise self._unknown(entry, why) from fault
+        if isinstance(found, Record) and found.commit == entry.commit:
+            self._store.make_durable([path])
+            return None
+        return found
 
     def _map_to_count_from(self, record: Record) -> tuple[int, dict[str, Pin]] | None:
         """For a graph of very many types: the last whole map, so that this entry need only name what changed since."""
@@ -206,13 +181,7 @@ class Log(LogReader):
         """Delete entries below the floor, which must be durable, oldest first; yields those that are gone.
 
         A writer that stood still may put an entry where one was deleted. It is then certain to find the entry before
-        it gone, or, after one that stays, a mark in the place of the next.
-
-        Args:
-            branch: whose.
-            doomed: the numbers of the entries to delete.
-            listed: those of all entries there are, and their sizes in bytes.
-            floor: the first that counts.
+        it gone, or, after one that stays, a mark in the place of the next. `listed` are the sizes of all entries.
         """
         marks = {number for number, size in listed.items() if size == len(CUT_MARK)}
         kept = {number for number in listed if number < floor} - marks - set(doomed)
@@ -228,10 +197,6 @@ class Log(LogReader):
         """Put entries without what was erased in the place of the whole ones, and in the checkpoints that hold them.
 
         Entries first: a checkpoint that still holds a whole one shows the next sweep that something is left to do.
-
-        Args:
-            branch: whose.
-            records: the entries, with the checksums by which their successors know them.
         """
         block = limits.CHECKPOINT_ENTRIES
         by_number = {record.number: record for record in records}
@@ -289,19 +254,9 @@ class Log(LogReader):
         return None if folded is None else folded[(number - 1) % block]
 
     def restore(self, record: Record, *, aside: str) -> str | None:
-        """Put an entry in the place of one that is there and cannot be read, or is missing between others.
+        """Put an entry in the place of one that cannot be read or is missing; returns where what was there is kept.
 
-        For repair only: nobody may be writing to the branch.
-
-        Args:
-            record: what to put; its checksum is the one by which its successor knows it.
-            aside: the folder where what is there now is copied to.
-
-        Returns:
-            str | None: where it was copied to; None where nothing was there.
-
-        Raises:
-            AlreadyExistsError: the entry there can be read.
+        For repair only: nobody may be writing to the branch. Its checksum is the one by which its successor knows it.
         """
         path = paths.entry(record.branch, record.number)
         kept: str | None = f"{aside}{path}"

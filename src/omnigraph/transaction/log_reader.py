@@ -1,4 +1,4 @@
-"""Reading branch logs: find the newest entry, read entries, step over strays."""
+"""Read branch logs: find the newest entry, read entries, step over strays; and how far the logs were cut."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,16 +13,35 @@ from omnigraph.errors import FormatError, NotFoundError
 from omnigraph.model import times
 from omnigraph.model.commit import Link, Pin, Record
 from omnigraph.storage import paths
-from omnigraph.storage.object_store import (
-    ObjectNotFound,
-    ObjectStore,
-    StoreError,
-)
+from omnigraph.storage.conditional_put import put_or_read
+from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
 from omnigraph.storage.records.read import CUT_MARK, read_record, read_stamp
-from omnigraph.transaction.floor import Floors
 from omnigraph.transaction.store_clock import AHEAD_US_MAX, StoreClock
 
 _READ_THREADS = 8
+
+
+class Floors:
+    """The floors of all branches of one graph."""
+
+    def __init__(self, store: ObjectStore, *, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def highest(self, branch: str) -> int:
+        """The first entry that counts; 1 where nothing was ever cut. One request."""
+        for limit in (1, None):
+            listed = [
+                paths.entry_number(file.path) for file in self._store.list(paths.floor_folder(branch), limit=limit)
+            ]
+            numbers = [number for number in listed if number is not None]
+            if numbers or not listed:
+                return max(numbers, default=1)
+        return 1  # somebody else's files are all there is
+
+    def raise_to(self, branch: str, number: int) -> None:
+        """Let entries below a number count for nothing; durable when this returns."""
+        put_or_read(self._store, paths.floor(branch, number), b"{}", clock=self._clock)
 
 
 class Stray(Enum):
@@ -67,12 +86,7 @@ class LogReader:
         self._graph, self._stamp_seen = graph, seen
 
     def confirm_root(self) -> None:
-        """Make sure that the root still holds the graph that was opened; no request on local disk.
-
-        Raises:
-            NotFoundError: another graph is there, or none.
-            UnavailableError: the store does not answer.
-        """
+        """Make sure that the root still holds the graph that was opened; no request on local disk."""
         if not self._graph:
             return
         seen = self._store.identity(paths.STAMP)
@@ -99,9 +113,6 @@ class LogReader:
 
         Where requests cost, two answer: the next place is free, and the entry known last is still there. `tentative`
         leaves out the second, for a caller that builds an entry on it: `put` checks it then.
-
-        Raises:
-            NotFoundError: another graph has taken the place of this one, or none.
         """
         known = self._heads.get(branch)
         if known is not None:
@@ -185,22 +196,14 @@ class LogReader:
         return True
 
     def live_head(self, branch: str, *, tentative: bool = False) -> Record:
-        """The newest entry of a branch that exists.
-
-        Raises:
-            NotFoundError: there is no such branch, or it was deleted.
-        """
+        """The newest entry of a branch that exists."""
         head = self.head(branch, tentative=tentative)
         if head is None or not head.is_live:
             raise NotFoundError(f"branch '{branch}' not found", code="branch_not_found", branch=branch)
         return head
 
     def read(self, branch: str, number: int) -> Record | None:
-        """One entry; None where there is none yet, or none of this graph.
-
-        Raises:
-            FormatError: what lies there is damaged, newer than this release, or belongs elsewhere.
-        """
+        """One entry; None where there is none yet, or none of this graph."""
         found = self._look(branch, number)
         return found if isinstance(found, Record) else None
 
@@ -266,9 +269,6 @@ class LogReader:
         """The entries from `start`, an entry of the log, down to `first`, newest first, read on demand.
 
         With `step`, at most so many are read ahead, unless a checkpoint gives more in one request.
-
-        Raises:
-            FormatError: an entry is missing, damaged, or not the one that its successor was built on.
         """
         block = limits.CHECKPOINT_ENTRIES
         last, wanted = start, None
@@ -331,7 +331,7 @@ class LogReader:
         for limit in (limits.HEAD_LISTED_FIRST, None):
             listed = [paths.entry_number(file.path) for file in self._store.list(paths.log_folder(branch), limit=limit)]
             numbers = [number for number in listed if number is not None]
-            # RowAddresses are taken in order, so a file far above the others is a stray, as a rule.
+            # Places are taken in order, so a file far above the others is a stray, as a rule.
             likely = [number for number, below in pairwise(numbers) if number == below + 1]
             is_whole = limit is None or len(listed) < limit
             for number in likely + (numbers[-1:] if is_whole else []):

@@ -14,15 +14,7 @@ class Mode(StrEnum):
 
 
 def mode_named(mode: Mode | str, *, code: str | None = None) -> Mode:
-    """The mode of a name.
-
-    Args:
-        mode: as the caller says it.
-        code: of the error, where it has one of its own.
-
-    Raises:
-        InvalidRequestError: there is none of this name.
-    """
+    """The mode of a name."""
     try:
         return Mode(mode)
     except ValueError:

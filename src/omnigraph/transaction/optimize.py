@@ -7,7 +7,7 @@ the same table anew, or replaced its content, it is planned again.
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from omnigraph.errors import FormatError, GraphError, NotFoundError, ReclaimedError
@@ -26,9 +26,9 @@ from omnigraph.storage.tables.upkeep import (
     pending_indexes,
     upkeep_is_due,
 )
-from omnigraph.transaction import checksums
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.pruning import checksums
 from omnigraph.transaction.write import IntentPolicy, Operation, write
 from omnigraph.transaction.write_set import WriteSet
 
@@ -40,48 +40,30 @@ Rewriter = Callable[[Pin, Groups, int], Sequence[str] | None]
 
 @dataclass(frozen=True, slots=True)
 class OptimizedTable:
-    """What upkeep did to one table.
-
-    Attributes:
-        type_key: whose table.
-        fragments_removed: how many fragments are gone.
-        fragments_added: how many there are instead.
-        indexes: the indexes that were built or changed, by their names.
-        changed: whether the table has a new version.
-        version: the version it has now.
-        pending: indexes that are declared and cannot be built yet.
-    """
+    """What upkeep did to one table."""
 
     type_key: str
-    fragments_removed: int
-    fragments_added: int
-    indexes: tuple[str, ...]
-    changed: bool
-    version: int
-    pending: tuple[PendingIndex, ...]
+    fragments_removed: int  # how many fragments are gone
+    fragments_added: int  # how many there are instead
+    indexes: tuple[str, ...]  # the indexes that were built or changed, by their names
+    changed: bool  # whether the table has a new version
+    version: int  # the version it has now
+    pending: tuple[PendingIndex, ...]  # indexes that are declared and cannot be built yet
 
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """What one call did.
+    """What one call did."""
 
-    Attributes:
-        entry: its commit; None where there was nothing to do.
-        head: the entry of the branch afterwards.
-        tables: every table of the branch, or those asked for.
-        checkpoints: how many blocks of old log entries were folded into one file each.
-        attempts: how often it was planned.
-    """
-
-    entry: Record | None
-    head: Record
-    tables: tuple[OptimizedTable, ...]
-    checkpoints: int
-    attempts: int
+    entry: Record | None  # its commit; None where there was nothing to do
+    head: Record  # the entry of the branch afterwards
+    tables: tuple[OptimizedTable, ...]  # every table of the branch, or those asked for
+    checkpoints: int  # how many blocks of old log entries were folded into one file each
+    attempts: int  # how often it was planned
 
 
 def optimize(
-    parts: GraphContext,
+    context: GraphContext,
     branch: str,
     schema_of: SchemaOf,
     *,
@@ -90,82 +72,51 @@ def optimize(
     rewriter: Rewriter = lambda _pin, _groups, _size: None,
     purge: bool = False,
 ) -> Optimized:
-    """Compact the tables of a branch, build, extend and fold their indexes, note checksums, and fold its log.
-
-    `schema_of`: finds the schema of an entry.
-    `type_keys`: only these tables.
-    `options`: who, and why.
-    `rewriter`: who may rewrite rows instead of this process.
-    `purge`: rewrite every file that holds a deleted row.
-
-    Returns:
-        Optimized: what was done; nothing is published where nothing was due.
-
-    Raises:
-        NotFoundError: there is no such branch or type.
-        ConflictError: others kept laying out the same tables anew.
-        PermissionDeniedError: the graph was opened read-only.
-    """
-    parts.refuse_read_only()
+    """Compact the tables of a branch, build, extend and fold their indexes, note checksums, and fold its log."""
+    context.refuse_read_only()
     name = paths.branch_name(branch)
-    work = _Work(parts, schema_of, None if type_keys is None else frozenset(type_keys), rewriter, purge=purge)
-    receipt = write(parts, name, work.operation(parts.log.live_head(name)), options)
+    work = _Work(context, schema_of, None if type_keys is None else frozenset(type_keys), rewriter, _purge=purge)
+    receipt = write(context, name, work.operation(context.log.live_head(name)), options)
     after = receipt.entry if receipt.entry is not None else receipt.head
-    recorded = checksums.NewestDigests(parts, after)
+    recorded = checksums.NewestDigests(context, after)
     for key in work.planned:
         if key in after.tables:
             # What was published stands, also where others have pruned and swept it by now.
             with contextlib.suppress(GraphError):
-                checksums.record(parts, after.tables[key].table, parts.tables.files(after.tables[key]), recorded)
+                checksums.record(context, after.tables[key].table, context.tables.files(after.tables[key]), recorded)
     return Optimized(
         entry=receipt.entry,
         head=after,
         tables=tuple(work.report(key, after.tables[key]) for key in sorted(work.planned) if key in after.tables),
-        checkpoints=parts.log.fold(name),
+        checkpoints=context.log.fold(name),
         attempts=receipt.attempts,
     )
 
 
-def compact_tail(parts: GraphContext, branch: str, type_keys: frozenset[str], schema_of: SchemaOf) -> Record | None:
-    """Compact the newest fragments of some tables, with the indexes they have and those that every table has.
-
-    `type_keys`: which tables; those that are gone are passed over.
-    `schema_of`: finds the schema of an entry.
-
-    Returns:
-        Record | None: the commit; None where nothing was due.
-    """
-    work = _Work(parts, schema_of, type_keys, lambda _pin, _groups, _size: None, tail_only=True)
+def compact_tail(context: GraphContext, branch: str, type_keys: frozenset[str], schema_of: SchemaOf) -> Record | None:
+    """Compact the newest fragments of some tables, with the indexes they have and those that every table has."""
+    work = _Work(context, schema_of, type_keys, lambda _pin, _groups, _size: None, _tail_only=True)
     options = WriteOptions(actor=UPKEEP_ACTOR)
-    return write(parts, paths.branch_name(branch), work.operation(None), options).entry
+    return write(context, paths.branch_name(branch), work.operation(None), options).entry
 
 
+@dataclass(slots=True)
 class _Work:
     """One call: what was planned, and what came of it, of the last attempt."""
 
-    def __init__(
-        self,
-        parts: GraphContext,
-        schema_of: SchemaOf,
-        type_keys: frozenset[str] | None,
-        rewriter: Rewriter,
-        *,
-        tail_only: bool = False,
-        purge: bool = False,
-    ) -> None:
-        self._parts = parts
-        self._schema_of = schema_of
-        self._type_keys = type_keys
-        self._rewriter = rewriter
-        self._tail_only = tail_only
-        self._purge = purge
-        self._staged: dict[str, StagedVersion] = {}
-        self.planned: dict[str, tuple[IndexSpec, ...]] = {}
+    _context: GraphContext
+    _schema_of: SchemaOf
+    _type_keys: frozenset[str] | None
+    _rewriter: Rewriter
+    _tail_only: bool = False
+    _purge: bool = False
+    _staged: dict[str, StagedVersion] = field(default_factory=dict)
+    planned: dict[str, tuple[IndexSpec, ...]] = field(default_factory=dict)
 
     def operation(self, head: Record | None) -> Operation:
         """The whole call as one write; it is called after what is due at `head`."""
         compacts = head is None or any(
-            compaction_is_due(self._parts.tables.open(head.tables[key]), purge=self._purge)
+            compaction_is_due(self._context.tables.open(head.tables[key]), purge=self._purge)
             for key in self._chosen(head)
         )
         return Operation(
@@ -189,9 +140,9 @@ class _Work:
             return OptimizedTable(type_key, 0, 0, (), changed=changed, version=now.version, pending=())
 
     def _describe(self, type_key: str, now: Pin, staged: StagedVersion | None) -> OptimizedTable:
-        table = self._parts.tables.open(now)
-        before = self._parts.tables.open(now if staged is None else staged.base)
-        after = before if staged is None else self._parts.tables.open(staged.pin)
+        table = self._context.tables.open(now)
+        before = self._context.tables.open(now if staged is None else staged.base)
+        after = before if staged is None else self._context.tables.open(staged.pin)
         old, new = ({fragment.key for fragment in stored_fragments(one)} for one in (before, after))
         return OptimizedTable(
             type_key=type_key,
@@ -234,7 +185,7 @@ class _Work:
         return (*system, *existing_indexes(table, [spec for spec in declared if spec not in system]))
 
     def _rework(self, type_key: str, base: Pin) -> StagedVersion:
-        staged = self._parts.tables.stage_upkeep(
+        staged = self._context.tables.stage_upkeep(
             base,
             self.planned[type_key],
             tail_only=self._tail_only,

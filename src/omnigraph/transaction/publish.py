@@ -20,49 +20,35 @@ from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction import queues
-from omnigraph.transaction.checksums import added_digests
 from omnigraph.transaction.conflicts import Broken, Clashing, Clear, has_barrier, judge, message_for
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Baseless, Done, Refused
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.preconditions import check_preconditions
-from omnigraph.transaction.prune_floor import superseding
-from omnigraph.transaction.stage_versions import StagedCommit, at_hand, restaged
+from omnigraph.transaction.pruning.checksums import added_digests
+from omnigraph.transaction.pruning.floor import superseding
+from omnigraph.transaction.write_set.stage import StagedCommit, at_hand, restaged
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """An attempt of a write that was given up although another process may finish it.
+    """An attempt of a write that was given up although another process may finish it."""
 
-    Attributes:
-        intent: under which it ran.
-        first: the number of the first entry that may carry it.
-    """
-
-    intent: str
-    first: int
+    intent: str  # under which it ran
+    first: int  # the number of the first entry that may carry it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft(WriteOptions):
-    """Everything in a log entry besides its tables: the options of the write, and what the transaction adds.
+    """Everything in a log entry besides its tables: the options of the write, and what the transaction adds."""
 
-    Attributes:
-        branch: whose log the entry is put into.
-        kind: why.
-        intent: the intent it completes.
-        merged_parent: the other side of a merge.
-        recovery: the audit, on recover entries.
-        aborted: intents it declares dead.
-        withdrawn: earlier attempts of the same write; the entry declares them dead, so that they are not published too.
-    """
-
-    branch: str
+    branch: str  # whose log the entry is put into
     kind: CommitKind
-    intent: str | None = None
-    merged_parent: str | None = None
-    recovery: Recovery | None = None
-    aborted: tuple[str, ...] = ()
+    intent: str | None = None  # the intent it completes
+    merged_parent: str | None = None  # the other side of a merge
+    recovery: Recovery | None = None  # the audit, on recover entries
+    aborted: tuple[str, ...] = ()  # intents it declares dead
+    # earlier attempts of the same write; the entry declares them dead, so that they are not published too
     withdrawn: tuple[Withdrawn, ...] = ()
 
 
@@ -103,7 +89,7 @@ class CarriedOutError(Exception):
 
 
 def publish(
-    parts: GraphContext,
+    context: GraphContext,
     staged: StagedCommit,
     draft: Draft,
     base: Record,
@@ -128,39 +114,41 @@ def publish(
     head = base
     with ExitStack() as line:
         for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
-            entry = entry_after(parts, head, staged, draft)
-            match parts.log.put(entry, after=head):
+            entry = entry_after(context, head, staged, draft)
+            match context.log.put(entry, after=head):
                 case Done(entry):
                     reached(Failpoint.PUBLISH_ENTRY_PUT)
                     return entry
                 case Baseless():
-                    return _find_finished(parts, draft, head)
+                    return _find_finished(context, draft, head)
                 case Refused():
                     reached(Failpoint.PUBLISH_REFUSED)
             # To wait comes before looking at what is newer: a place taken before a wait would be lost again behind it.
             if attempt == limits.PUBLISH_ATTEMPTS_EAGER:
                 # Whoever did not queue, like upkeep, would lose for as long as writers here never pause. Everybody else
                 # is in line already, and asks again for what is held.
-                line.enter_context(queues.held(parts.store.uri, draft.branch, frozenset(staged.tables)))
+                line.enter_context(queues.held(context.store.uri, draft.branch, frozenset(staged.tables)))
                 if on_starvation is not None:
                     on_starvation(frozenset(staged.tables))
             elif attempt > limits.PUBLISH_ATTEMPTS_EAGER + 1:
-                parts.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
-            newer = parts.log.since(draft.branch, head.number)
+                context.clock.sleep(backoff_s(attempt - limits.PUBLISH_ATTEMPTS_EAGER - 1))
+            newer = context.log.since(draft.branch, head.number)
             finished = _finished_by_another(newer, draft)
             if finished is not None:
                 return finished
             draft = without_aborted(draft, newer)
             if not newer or not newer[0].follows(head) or not newer[-1].pruned.is_kept(head.number):
-                return _find_finished(parts, draft, head)
+                return _find_finished(context, draft, head)
             twin = _same_request(newer, draft)
             if twin is not None:
                 raise CarriedOutError(twin)
-            check_preconditions(parts, newer[-1], draft.if_commit, draft.expected_table_versions)
-            match judge(staged.footprint, head, _with_footprints(parts, newer, staged.footprint), intent=draft.intent):
+            check_preconditions(context, newer[-1], draft.if_commit, draft.expected_table_versions)
+            match judge(
+                staged.footprint, head, _with_footprints(context, newer, staged.footprint), intent=draft.intent
+            ):
                 case Clear():
                     reached(Failpoint.PUBLISH_JUDGED)
-                    staged = _on_top_of(parts, staged, draft, newer)
+                    staged = _on_top_of(context, staged, draft, newer)
                 case Clashing(conflicts):
                     raise LostRaceError(conflicts)
                 case Broken(conflicts):
@@ -172,12 +160,12 @@ def publish(
     )
 
 
-def entry_after(parts: GraphContext, head: Record, staged: StagedCommit, draft: Draft) -> Record:
+def entry_after(context: GraphContext, head: Record, staged: StagedCommit, draft: Draft) -> Record:
     """The entry that follows `head` and names what was staged."""
     tables = staged.pins_on(head)
     return Record(
         # Ids rise along every line of descent, so that an ancestor never has the greater one.
-        commit=ids.after(max(head.commit, draft.merged_parent or ""), parts.ids.new()),
+        commit=ids.after(max(head.commit, draft.merged_parent or ""), context.ids.new()),
         branch=draft.branch,
         number=head.number + 1,
         kind=draft.kind,
@@ -186,7 +174,7 @@ def entry_after(parts: GraphContext, head: Record, staged: StagedCommit, draft: 
         actor=draft.actor,
         message=draft.message,
         # Times rise along a log whatever the writers' clocks say, so that a time names one place in it.
-        created_at_us=max(parts.clock.now_us(), head.created_at_us),
+        created_at_us=max(context.clock.now_us(), head.created_at_us),
         intent=draft.intent,
         idempotency_key=draft.idempotency_key,
         schema=staged.schema,
@@ -197,10 +185,10 @@ def entry_after(parts: GraphContext, head: Record, staged: StagedCommit, draft: 
         recovery=None if draft.recovery is None else _outcome(draft.recovery, staged, tables),
         notes=staged.notes,
         born=head.life,
-        pruned=superseding(parts, head, erases=_drops_hard(staged.notes), intent=draft.intent)
+        pruned=superseding(context, head, erases=_drops_hard(staged.notes), intent=draft.intent)
         if draft.prune_previous
         else head.pruned,
-        digests=added_digests(parts, (path for table in staged.tables.values() for path in table.files)),
+        digests=added_digests(context, (path for table in staged.tables.values() for path in table.files)),
     )
 
 
@@ -221,18 +209,14 @@ def _outcome(audit: Recovery, staged: StagedCommit, tables: Mapping[str, Pin]) -
     return replace(audit, tables=ended)
 
 
-def rebased(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit:
-    """What was staged, on top of `head`: tables only we touched as they are, the others moved row by row.
-
-    Raises:
-        LostRaceError: a table cannot be moved and cannot be staged again without running the operation.
-    """
+def rebased(context: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit:
+    """What was staged, on top of `head`: tables only we touched as they are, the others moved row by row."""
     moved: dict[str, StagedVersion] = {}
     for key, table in staged.tables.items():
         onto = head.tables.get(key, staged.added.get(key))
         if onto is None or onto == table.base or key in staged.added or key in staged.adopted:
             continue
-        found = parts.tables.rebase(table.base, table.pin, onto)
+        found = context.tables.rebase(table.base, table.pin, onto)
         if found is None:
             again = staged.restage.get(key)
             if again is None:
@@ -244,41 +228,37 @@ def rebased(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCo
         )
     if not moved:
         return staged
-    parts.store.make_durable([path for table in moved.values() for path in table.files])
+    context.store.make_durable([path for table in moved.values() for path in table.files])
     return replace(staged, tables={**staged.tables, **moved})
 
 
-def _on_top_of(parts: GraphContext, staged: StagedCommit, draft: Draft, newer: Sequence[Record]) -> StagedCommit:
+def _on_top_of(context: GraphContext, staged: StagedCommit, draft: Draft, newer: Sequence[Record]) -> StagedCommit:
     """Move what was staged on top of newer entries; behind a barrier stage it again, before anything reads its files.
 
     An intent that still stands has stood since before the first file, so every sweep has seen it and spared them. Not
     those of a new table: that is made before its write leaves an intent.
     """
-    if has_barrier(newer) and (staged.added or draft.intent is None or not parts.intents.stands(draft.intent)):
-        return _restage(parts, staged, newer[-1])
-    return rebased(parts, staged, newer[-1])
+    if has_barrier(newer) and (staged.added or draft.intent is None or not context.intents.stands(draft.intent)):
+        return _restage(context, staged, newer[-1])
+    return rebased(context, staged, newer[-1])
 
 
-def base_gone(parts: GraphContext, base: Record) -> LostRaceError:
+def base_gone(context: GraphContext, base: Record) -> LostRaceError:
     """The error of a write whose base is not in the log any more."""
-    return LostRaceError((BasePruned(base.branch, base.number, parts.log.floors.highest(base.branch)),))
+    return LostRaceError((BasePruned(base.branch, base.number, context.log.floors.highest(base.branch)),))
 
 
 def check_above_the_floor(base: Record, head: Record) -> None:
-    """Refuse to build on a commit whose data may be gone.
-
-    Raises:
-        LostRaceError: a prune has passed `base`; run the operation again on a fresh one.
-    """
+    """Refuse to build on a commit whose data may be gone."""
     if not head.pruned.is_kept(base.number):
         raise LostRaceError((BasePruned(head.branch, base.number, head.pruned.floor),))
 
 
-def _restage(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit:
-    fresh = None if staged.added else restaged(parts, staged, head)
+def _restage(context: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit:
+    fresh = None if staged.added else restaged(context, staged, head)
     if fresh is None:
         raise StageAgainError
-    parts.store.make_durable(fresh.files)
+    context.store.make_durable(fresh.files)
     return fresh
 
 
@@ -294,16 +274,16 @@ def without_aborted(draft: Draft, newer: Sequence[Record]) -> Draft:
     return replace(draft, withdrawn=tuple(attempt for attempt in draft.withdrawn if attempt.intent not in aborted))
 
 
-def withdraw(parts: GraphContext, intent: str, base: Record) -> Withdrawn:
+def withdraw(context: GraphContext, intent: str, base: Record) -> Withdrawn:
     """Return an attempt to give up, before its intent is cleared.
 
     While an intent stands, no sweep cuts the log behind its base: what is cut already was before it was put.
     """
-    first, floor = base.number + 1, parts.log.floors.highest(base.branch)
-    return Withdrawn(intent, max(first, floor) if parts.intents.stands(intent) else first)
+    first, floor = base.number + 1, context.log.floors.highest(base.branch)
+    return Withdrawn(intent, max(first, floor) if context.intents.stands(intent) else first)
 
 
-def check_withdrawn(parts: GraphContext, draft: Draft, base: Record) -> Draft:
+def check_withdrawn(context: GraphContext, draft: Draft, base: Record) -> Draft:
     """Look up what became of withdrawn attempts before the write is run once more on `base`.
 
     Returns:
@@ -316,8 +296,8 @@ def check_withdrawn(parts: GraphContext, draft: Draft, base: Record) -> Draft:
     if not draft.withdrawn:
         return draft
     first = min(attempt.first for attempt in draft.withdrawn)
-    floor = parts.log.floors.highest(draft.branch)
-    newer = [*parts.log.between(draft.branch, max(first, floor), base.number_before), base]
+    floor = context.log.floors.highest(draft.branch)
+    newer = [*context.log.between(draft.branch, max(first, floor), base.number_before), base]
     finished = _finished_by_another(newer, draft)
     if finished is not None:
         raise CarriedOutError(finished)
@@ -327,7 +307,7 @@ def check_withdrawn(parts: GraphContext, draft: Draft, base: Record) -> Draft:
     return draft
 
 
-def _find_finished(parts: GraphContext, draft: Draft, head: Record) -> Record:
+def _find_finished(context: GraphContext, draft: Draft, head: Record) -> Record:
     """Find the entry by which recovery has finished a write whose base was pruned or is gone.
 
     While an intent stands, no sweep cuts the log behind its base. So where it stands, what is not found was not put.
@@ -338,18 +318,18 @@ def _find_finished(parts: GraphContext, draft: Draft, head: Record) -> Record:
         OutcomeUnknownError: its intent was taken away, and the entry that says how it ended may have been cut.
     """
     if draft.intent is None:
-        raise base_gone(parts, head)
-    stands = parts.intents.stands(draft.intent)
-    newest = parts.log.head(draft.branch)
-    first = max(parts.log.floors.highest(draft.branch), head.number + 1)
-    for entry in () if newest is None else parts.log.backwards(draft.branch, start=newest.number, first=first):
+        raise base_gone(context, head)
+    stands = context.intents.stands(draft.intent)
+    newest = context.log.head(draft.branch)
+    first = max(context.log.floors.highest(draft.branch), head.number + 1)
+    for entry in () if newest is None else context.log.backwards(draft.branch, start=newest.number, first=first):
         if entry.intent == draft.intent:
             return entry
         if draft.intent in entry.aborted:
             conflict = DeclaredDead(draft.intent, entry.commit)
             raise ConflictError(message_for(conflict), conflicts=(conflict,))
     if stands:
-        raise base_gone(parts, head)
+        raise base_gone(context, head)
     raise _outcome_unknown(draft, draft.intent)
 
 
@@ -367,16 +347,16 @@ def _same_request(newer: Sequence[Record], draft: Draft) -> Record | None:
     return next((entry for entry in newer if key is not None and entry.idempotency_key == key), None)
 
 
-def _with_footprints(parts: GraphContext, newer: Sequence[Record], ours: Footprint) -> list[Record]:
+def _with_footprints(context: GraphContext, newer: Sequence[Record], ours: Footprint) -> list[Record]:
     """The entries with their footprints at hand, fetching those that lie in files of their own."""
     if not ours.types:
         return list(newer)
-    return [replace(entry, footprint=_footprint(parts, entry)) if entry.footprint.file else entry for entry in newer]
+    return [replace(entry, footprint=_footprint(context, entry)) if entry.footprint.file else entry for entry in newer]
 
 
-def _footprint(parts: GraphContext, entry: Record) -> Footprint:
+def _footprint(context: GraphContext, entry: Record) -> Footprint:
     try:
-        return at_hand(parts, entry.footprint)
+        return at_hand(context, entry.footprint)
     except ObjectNotFound:  # swept with a commit that was pruned by name: it may have touched anything
         return Footprint({key: TypeFootprint(writes_whole=True) for key in entry.tables})
 

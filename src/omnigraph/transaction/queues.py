@@ -33,11 +33,7 @@ class Held:
     type_keys: frozenset[str]
 
     def covers(self, touched: frozenset[str]) -> None:
-        """Refuse to go on when a table is touched that was not queued for.
-
-        Raises:
-            InternalError: naming the tables.
-        """
+        """Refuse to go on when a table is touched that was not queued for."""
         missing = touched - self.type_keys
         if missing:
             raise InternalError(

@@ -21,12 +21,12 @@ from omnigraph.ids import IdSource, UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
 from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage import paths
+from omnigraph.storage.conditional_put import put_or_read
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.storage.object_stores.open import open_store, table_options
 from omnigraph.storage.records.read import FORMAT, Stamp, read_stamp, stamp_bytes
 from omnigraph.storage.tables.tables import Tables
-from omnigraph.transaction.conditional_put import put_or_read
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.intent import Intents
 from omnigraph.transaction.log import Done, Log
@@ -46,50 +46,41 @@ def init(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> GraphContext:
-    """Make a graph with an empty table per type key.
-
-    Args:
-        uri: where; nothing there is touched if it is a graph already.
-        tables: the columns of each type's table, by type key (`node:Person`, `edge:Knows`).
-        schema: digest of the accepted schema.
-        settings: what may be chosen.
-        actor: who.
-        clock: the source of time.
-        ids: the source of identifiers.
+    """Make a graph with an empty table per type key (`node:Person`, `edge:Knows`); nothing is touched if there is one.
 
     Raises:
         AlreadyExistsError: there is a graph at `uri`.
     """
-    parts = _parts(uri, settings=settings, read_only=False, clock=clock, ids=ids)
-    parts.log.store_clock.learn(parts.store.prove_put_if_absent())
-    stamp = _claimed(parts)
-    _check_fence(parts, stamp)
-    parts.log.expect(stamp.graph)
+    context = _context(uri, settings=settings, read_only=False, clock=clock, ids=ids)
+    context.log.store_clock.ask()
+    stamp = _claimed(context)
+    _check_fence(context, stamp)
+    context.log.expect(stamp.graph)
     reached(Failpoint.INIT_STAMP_PUT)
-    if parts.log.head(MAIN) is not None:
+    if context.log.head(MAIN) is not None:
         raise AlreadyExistsError(
-            f"there is a graph at {parts.store.uri} already (graph {stamp.graph})", code="already_initialized"
+            f"there is a graph at {context.store.uri} already (graph {stamp.graph})", code="already_initialized"
         )
-    created = {key: create_table(parts, key, columns) for key, columns in sorted(tables.items())}
-    parts.store.make_durable([f"{pin.table}/" for pin in created.values()])
+    created = {key: create_table(context, key, columns) for key, columns in sorted(tables.items())}
+    context.store.make_durable([f"{pin.table}/" for pin in created.values()])
     reached(Failpoint.INIT_TABLES_CREATED)
     first = Record(
-        commit=parts.ids.new(),
+        commit=context.ids.new(),
         branch=MAIN,
         number=1,
         kind=CommitKind.INIT,
         parent=None,
         schema=schema,
         tables=created,
-        created_at_us=parts.clock.now_us(),
+        created_at_us=context.clock.now_us(),
         actor=actor,
         footprint=Footprint({key: TypeFootprint(writes_whole=True) for key in created}),
     )
-    if not isinstance(parts.log.put(first, after=None), Done):
-        raise AlreadyExistsError(f"a graph was made at {parts.store.uri} meanwhile", code="already_initialized")
-    parts.log.confirm_root()  # of two that claimed it under different names, one has it
+    if not isinstance(context.log.put(first, after=None), Done):
+        raise AlreadyExistsError(f"a graph was made at {context.store.uri} meanwhile", code="already_initialized")
+    context.log.confirm_root()  # of two that claimed it under different names, one has it
     reached(Failpoint.INIT_ENTRY_PUT)
-    return _as_stamped(parts, stamp)
+    return _as_stamped(context, stamp)
 
 
 def open_root(
@@ -106,8 +97,8 @@ def open_root(
         NotFoundError: there is no graph at `uri`.
         FormatError: it is newer than this release, damaged, or was never finished.
     """
-    parts, _ = open_and_heal(uri, read_only=read_only, settings=settings, clock=clock, ids=ids)
-    return parts
+    context, _ = open_and_heal(uri, read_only=read_only, settings=settings, clock=clock, ids=ids)
+    return context
 
 
 def open_and_heal(
@@ -119,40 +110,35 @@ def open_and_heal(
     ids: IdSource | None = None,
 ) -> tuple[GraphContext, Healed]:
     """Like `open_root`, and says what was healed."""
-    parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
-    seen = parts.store.identity(paths.STAMP)
-    stamp = _stamp_of(parts.store)
-    parts = _as_stamped(parts, stamp)
-    parts.log.expect(stamp.graph, seen)
-    if parts.log.head(MAIN) is None:
-        raise _unfinished(parts.store)
+    context = _context(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
+    seen = context.store.identity(paths.STAMP)
+    stamp = _stamp_of(context.store)
+    context = _as_stamped(context, stamp)
+    context.log.expect(stamp.graph, seen)
+    if context.log.head(MAIN) is None:
+        raise _unfinished(context.store)
     if read_only:
-        return parts, Healed()
-    _check_fence(parts, stamp)
-    parts.log.store_clock.learn(parts.store.prove_put_if_absent())
-    migrated = migrate(parts, stamp)
+        return context, Healed()
+    _check_fence(context, stamp)
+    context.log.store_clock.ask()
+    migrated = migrate(context, stamp)
     if migrated != stamp:
-        parts = _as_stamped(parts, migrated)
-        parts.log.expect(migrated.graph)
-    return parts, heal(parts)
+        context = _as_stamped(context, migrated)
+        context.log.expect(migrated.graph)
+    return context, heal(context)
 
 
 def damaged_root(
     uri: str | ObjectStore, *, read_only: bool = False, settings: Settings | None = None, clock: Clock | None = None
 ) -> GraphContext:
-    """A graph whose logs may be past reading: nothing of them is read, healed or brought up to date. For verification.
-
-    Raises:
-        NotFoundError: there is no graph at `uri`, nor what is left of one.
-        FormatError: it was never finished.
-    """
-    parts = _parts(uri, settings=settings, read_only=read_only, clock=clock, ids=None)
-    if not parts.log.branch_names():
-        _stamp_of(parts.store)
-        raise _unfinished(parts.store)
+    """A graph whose logs may be past reading: nothing is read, healed or brought up to date. For verification."""
+    context = _context(uri, settings=settings, read_only=read_only, clock=clock, ids=None)
+    if not context.log.branch_names():
+        _stamp_of(context.store)
+        raise _unfinished(context.store)
     with suppress(GraphError):
-        parts.log.expect(_stamp_of(parts.store).graph)
-    return parts
+        context.log.expect(_stamp_of(context.store).graph)
+    return context
 
 
 def _stamp_of(store: ObjectStore) -> Stamp:
@@ -173,65 +159,66 @@ def _unfinished(store: ObjectStore) -> FormatError:
     )
 
 
-def _as_stamped(parts: GraphContext, stamp: Stamp) -> GraphContext:
-    """The parts of the graph that a stamp names, with the settings in which all its processes agree.
+def _as_stamped(context: GraphContext, stamp: Stamp) -> GraphContext:
+    """The context of the graph that a stamp names, with the settings in which all its processes agree.
 
     A process may promise more than the stamp, never less: "power" holds where either says so.
     """
-    settings = parts.settings
+    settings = context.settings
     if stamp.durability == Durability.POWER and settings.durability != Durability.POWER:
         settings = replace(settings, durability=stamp.durability)
-        parts.store.sync_always()
+        context.store.sync_always()
     if settings.log_cut_s is None:
         settings = replace(settings, log_cut_s=stamp.log_cut_s)
-    return replace(parts, graph=stamp.graph, ends_announced=stamp.ends_announced, settings=settings)
+    return replace(context, graph=stamp.graph, ends_announced=stamp.ends_announced, settings=settings)
 
 
-def _check_fence(parts: GraphContext, stamp: Stamp) -> None:
+def _check_fence(context: GraphContext, stamp: Stamp) -> None:
     """Writers that decide their races in different places would each win them all."""
-    external = parts.store.is_fenced_outside
+    external = context.store.is_fenced_outside
     if stamp.fenced_externally and not external:
         raise FormatError(
-            f"the writers of the graph at {parts.store.uri} agree through an external store; name its address to write",
+            f"the writers of the graph at {context.store.uri} agree through an external store; name "
+            "its address to write",
             code="fence_mismatch",
         )
     if external and not stamp.fenced_externally:
         raise FormatError(
-            f"the writers of the graph at {parts.store.uri} agree through the object store itself; "
+            f"the writers of the graph at {context.store.uri} agree through the object store itself; "
             "open it without an external store",
             code="fence_mismatch",
         )
-    if stamp.fence_id and parts.store.fence_id() != stamp.fence_id:
+    if stamp.fence_id and context.store.fence_id() != stamp.fence_id:
         raise FormatError(
-            f"the writers of the graph at {parts.store.uri} agree through another external store than the one named "
+            f"the writers of the graph at {context.store.uri} agree through another external store than the one named "
             f"here (that one has the id {stamp.fence_id}); name its address to write",
             code="fence_mismatch",
         )
 
 
-def create_table(parts: GraphContext, type_key: str, columns: pa.Schema) -> Pin:
+def create_table(context: GraphContext, type_key: str, columns: pa.Schema) -> Pin:
     """A fresh, empty table for one type lifetime; part of nothing until a commit names it."""
     kind, _, _ = type_key.partition(":")
     folder = paths.EDGES if kind == "edge" else paths.NODES
-    return parts.tables.create(f"{folder}{parts.ids.new()}", columns)
+    return context.tables.create(f"{folder}{context.ids.new()}", columns)
 
 
-def _claimed(parts: GraphContext) -> Stamp:
+def _claimed(context: GraphContext) -> Stamp:
     """The stamp of the root, ours or another's."""
     stamp = Stamp(
         FORMAT,
-        parts.ids.new(),
-        fenced_externally=parts.store.is_fenced_outside,
+        context.ids.new(),
+        fenced_externally=context.store.is_fenced_outside,
         ends_announced=True,
-        fence_id=parts.store.fence_id() or "",
-        durability=parts.settings.durability,
-        log_cut_s=parts.log_cut_s,
+        fence_id=context.store.fence_id() or "",
+        durability=context.settings.durability,
+        log_cut_s=context.log_cut_s,
     )
-    body = put_or_read(parts.store, paths.STAMP, stamp_bytes(stamp), clock=parts.clock)
-    return read_stamp(body, path=paths.absolute(parts.store, paths.STAMP))
+    body = put_or_read(context.store, paths.STAMP, stamp_bytes(stamp), clock=context.clock)
+    return read_stamp(body, path=paths.absolute(context.store, paths.STAMP))
 
 
-def _parts(
+def _context(
     uri: str | ObjectStore, *, settings: Settings | None, read_only: bool, clock: Clock | None, ids: IdSource | None
 ) -> GraphContext:
     settings = settings or Settings()
@@ -272,22 +259,19 @@ def _tables_uri(store_uri: str) -> str:
 _Step = Callable[[ObjectStore, Stamp, IdSource, Clock], Stamp]
 
 
-def migrate(parts: GraphContext, stamp: Stamp) -> Stamp:
+def migrate(context: GraphContext, stamp: Stamp) -> Stamp:
     """Carry out every step from the graph's format to today's; returns the stamp it then has.
 
     Of several processes that open the graph at once, one put-if-absent decides each step. Carrying it out twice changes
     nothing, so the next open finishes what a crash interrupted. Old bytes are never destroyed.
 
     What a stamp says of all writers since format 2 are the settings of the first one.
-
-    Raises:
-        FormatError: what another process settled on cannot be read.
     """
     while stamp.format < FORMAT:
-        stamp = STEPS[stamp.format](parts.store, stamp, parts.ids, parts.clock)
+        stamp = STEPS[stamp.format](context.store, stamp, context.ids, context.clock)
         if stamp.format == FORMAT:
-            stamp = replace(stamp, durability=parts.settings.durability, log_cut_s=parts.log_cut_s)
-        parts.store.put(paths.STAMP, stamp_bytes(stamp))
+            stamp = replace(stamp, durability=context.settings.durability, log_cut_s=context.log_cut_s)
+        context.store.put(paths.STAMP, stamp_bytes(stamp))
     return stamp
 
 

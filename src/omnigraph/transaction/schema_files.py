@@ -23,16 +23,7 @@ _HEX = re.compile(rb"[0-9a-f]{64}\Z")
 
 
 def store_schema(store: ObjectStore, text: str, schema: Schema) -> str:
-    """Put an accepted schema, its text and its resolved form, before any commit names it.
-
-    Args:
-        store: of the graph.
-        text: as it was written.
-        schema: what it resolved to.
-
-    Returns:
-        The digest that commits name it by.
-    """
+    """Put an accepted schema, its text and its resolved form, before any commit names it."""
     digest = schema_document.digest(schema)
     resolved = schema_document.to_bytes(schema)
     store.put(text_path(digest), _text_file(text, resolved))
@@ -51,11 +42,7 @@ def resolved_path(digest: str) -> str:
 
 
 def read_text(store: ObjectStore, digest: str) -> str:
-    """The text of a schema, as it was accepted.
-
-    Raises:
-        FormatError: it is not there, or damaged.
-    """
+    """The text of a schema, as it was accepted."""
     path = text_path(digest)
     body = _read(store, path)
     try:
@@ -66,11 +53,7 @@ def read_text(store: ObjectStore, digest: str) -> str:
 
 
 def read_schema(store: ObjectStore, digest: str) -> Schema:
-    """The schema that commits name by a digest; where its own file is damaged, from the copy beside its text.
-
-    Raises:
-        FormatError: neither can be read.
-    """
+    """The schema that commits name by a digest; where its own file is damaged, from the copy beside its text."""
     try:
         return read_resolved(store, digest)
     except FormatError as fault:
@@ -81,11 +64,7 @@ def read_schema(store: ObjectStore, digest: str) -> Schema:
 
 
 def read_resolved(store: ObjectStore, digest: str) -> Schema:
-    """The schema in the file of its resolved form.
-
-    Raises:
-        FormatError: it is not there, or damaged.
-    """
+    """The schema in the file of its resolved form."""
     return _checked(_read(store, resolved_path(digest)), digest)
 
 
@@ -99,11 +78,7 @@ def is_readable(store: ObjectStore, digest: str) -> bool:
 
 
 def check_copy(store: ObjectStore, digest: str) -> None:
-    """Check the copy of the resolved form beside the text; files of older releases have none.
-
-    Raises:
-        FormatError: it is damaged.
-    """
+    """Check the copy of the resolved form beside the text; files of older releases have none."""
     body = _read(store, text_path(digest))
     if _COPY not in body:
         return
@@ -113,11 +88,7 @@ def check_copy(store: ObjectStore, digest: str) -> None:
 
 
 def restore_text(store: ObjectStore, path: str, render: Callable[[Schema], str]) -> None:
-    """Put the file of a text again: the same text where that can be read, else one that `render` makes.
-
-    Raises:
-        FormatError: the resolved form cannot be read either.
-    """
+    """Put the file of a text again: the same text where that can be read, else one that `render` makes."""
     digest = _digest_of(path)
     schema = read_schema(store, digest)
     try:
@@ -128,11 +99,7 @@ def restore_text(store: ObjectStore, path: str, render: Callable[[Schema], str])
 
 
 def restore_schema(store: ObjectStore, path: str) -> None:
-    """Put the file of a resolved form again, from the copy beside its text.
-
-    Raises:
-        FormatError: the copy cannot be read either.
-    """
+    """Put the file of a resolved form again, from the copy beside its text."""
     store.put(path, schema_document.to_bytes(read_schema(store, _digest_of(path))))
 
 

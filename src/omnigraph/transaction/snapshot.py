@@ -28,11 +28,7 @@ class Snapshot:
         return tuple(sorted(self.record.tables))
 
     def table(self, type_key: str) -> Table:
-        """The table of a type, at this commit's version.
-
-        Raises:
-            NotFoundError: there is no such type at this commit.
-        """
+        """The table of a type, at this commit's version."""
         pin = self.record.tables.get(type_key)
         if pin is None:
             raise NotFoundError(

@@ -31,8 +31,8 @@ _POLL_MS_MIN, _POLL_MS_MAX, _POLLS = 5, 250, 100
 class StarvationGuard:
     """Counts the lost races of one write, and asks other processes to pause once there are many."""
 
-    def __init__(self, parts: GraphContext, draft: Draft) -> None:
-        self._parts = parts
+    def __init__(self, context: GraphContext, draft: Draft) -> None:
+        self._context = context
         self._draft = draft
         self._losses = 0
         self._longest_s = 0.0
@@ -57,19 +57,19 @@ class StarvationGuard:
 
     def request_pause(self, types: frozenset[str]) -> None:
         """Ask other processes to leave these types alone, unless a request still stands."""
-        if self._parts.clock.monotonic() < self._paused_until:
+        if self._context.clock.monotonic() < self._paused_until:
             return
         self._withdraw()
         wanted_s = max(limits.STARVED_PAUSE_S_MIN, self._longest_s * limits.STARVED_PAUSE_ATTEMPTS)
         seconds = min(limits.STARVED_PAUSE_S_MAX, wanted_s)
         with suppress(GraphError, StoreError):  # then it retries without
             self._put(seconds, types)
-            self._paused_until = self._parts.clock.monotonic() + seconds
+            self._paused_until = self._context.clock.monotonic() + seconds
 
     def _put(self, seconds: float, types: frozenset[str]) -> None:
-        head = self._parts.log.live_head(self._draft.branch)
+        head = self._context.log.live_head(self._draft.branch)
         intent = Intent(
-            id=self._parts.ids.new(),
+            id=self._context.ids.new(),
             kind=self._draft.kind,
             branch=self._draft.branch,
             base_number=head.number,
@@ -77,10 +77,10 @@ class StarvationGuard:
             actor=self._draft.actor,
             writer=this_writer(),
             tables={key: pin for key, pin in head.tables.items() if key in types},
-            created_at_us=self._parts.clock.now_us(),
+            created_at_us=self._context.clock.now_us(),
             pause_s=seconds,
         )
-        self._noted = self._request.enter_context(self._parts.intents.noted(intent))
+        self._noted = self._request.enter_context(self._context.intents.noted(intent))
         reached(Failpoint.STARVATION_PAUSE_REQUESTED)
 
     def _withdraw(self) -> None:
@@ -91,23 +91,23 @@ class StarvationGuard:
         self._request.close()
 
 
-def pause_for(parts: GraphContext, branch: str, types: frozenset[str], starved: Iterable[Intent]) -> None:
+def pause_for(context: GraphContext, branch: str, types: frozenset[str], starved: Iterable[Intent]) -> None:
     """Wait for starved writers of other processes, each no longer than it asks from when it was first seen here.
 
     Without `types`, a write that is about to begin may change any type.
     """
     for intent in starved:
         if intent.branch == branch and not (types and types.isdisjoint(intent.tables)):
-            _wait_for(parts, intent)
+            _wait_for(context, intent)
 
 
-def _wait_for(parts: GraphContext, intent: Intent) -> None:
-    until = parts.clock.monotonic() + min(intent.pause_s, limits.STARVED_PAUSE_S_MAX)
-    until = parts.intents.waited_for_until(intent.id, until)
+def _wait_for(context: GraphContext, intent: Intent) -> None:
+    until = context.clock.monotonic() + min(intent.pause_s, limits.STARVED_PAUSE_S_MAX)
+    until = context.intents.waited_for_until(intent.id, until)
     polls, most_ms = 0, min(_POLL_MS_MAX, max(_POLL_MS_MIN, int(intent.pause_s * 1_000 / _POLLS)))
     with suppress(StoreError, GraphError):  # a writer that cannot look does not wait
-        while parts.clock.monotonic() < until and not has_ended(intent.writer, this_writer()):
+        while context.clock.monotonic() < until and not has_ended(intent.writer, this_writer()):
             polls += 1
-            parts.clock.sleep(backoff_s(polls, first_ms=_POLL_MS_MIN, most_ms=most_ms))
-            if not parts.intents.stands(intent.id):
+            context.clock.sleep(backoff_s(polls, first_ms=_POLL_MS_MIN, most_ms=most_ms))
+            if not context.intents.stands(intent.id):
                 return

@@ -24,20 +24,21 @@ class StoreClock:
         # The store's time less the monotonic one. Somewhat too little, so that a doubt leads to a question.
         self._offset_us: int | None = None
 
+    def ask(self) -> int:
+        """Ask the store for its time, in microseconds, and remember it; proves its conditional put on the way."""
+        now_us = self._store.prove_put_if_absent()
+        self.learn(now_us)
+        return now_us
+
     def learn(self, store_us: int) -> None:
         """Remember the time that the store has just reported."""
         self._offset_us = store_us - int(self._clock.monotonic() * 1_000_000)
 
     def check(self, at_us: int) -> None:
-        """Refuse a commit time that the store's clock has not nearly reached.
-
-        Raises:
-            ClockError: it is ahead by more than `COMMIT_TIME_AHEAD_S_MAX`.
-        """
+        """Refuse a commit time that the store's clock has not nearly reached."""
         if self._offset_us is not None and at_us <= self._now_us(self._offset_us) + AHEAD_US_MAX:
             return
-        now_us = self._store.prove_put_if_absent()
-        self.learn(now_us)
+        now_us = self.ask()
         if at_us <= now_us + AHEAD_US_MAX:
             return
         raise ClockError(

@@ -24,38 +24,17 @@ pc: Any = pyarrow.compute
 
 @dataclass(frozen=True, slots=True)
 class RowsToWrite:
-    """Rows converted and ready: the write can run any number of times.
+    """Rows converted and ready: the write can run any number of times."""
 
-    Attributes:
-        operation: the write; it makes a commit even where nothing changes.
-        nodes: how many nodes of each type, by name.
-        edges: how many edges of each type, by name.
-    """
-
-    operation: Operation
-    nodes: Mapping[str, int]
-    edges: Mapping[str, int]
+    operation: Operation  # the write; it makes a commit even where nothing changes
+    nodes: Mapping[str, int]  # how many nodes of each type, by name
+    edges: Mapping[str, int]  # how many edges of each type, by name
 
 
 def rows_to_write(
-    accepted: Accepted,
-    nodes: Mapping[str, Frame],
-    edges: Mapping[str, Frame],
-    *,
-    mode: Mode | str,
-    ids: IdSource,
+    accepted: Accepted, nodes: Mapping[str, Frame], edges: Mapping[str, Frame], *, mode: Mode | str, ids: IdSource
 ) -> RowsToWrite:
-    """Convert rows for their tables.
-
-    Args:
-        accepted: the schema they are written under.
-        nodes: rows by node type.
-        edges: likewise by edge type; edges may name nodes of the same write.
-        mode: `append`, `merge` or `overwrite`.
-        ids: where new ids come from.
-
-    Returns:
-        What to run.
+    """Convert rows of node and edge types for their tables; edges may name nodes of the same write.
 
     Raises:
         InvalidRequestError: an unknown mode, type or column, or a value that does not fit.

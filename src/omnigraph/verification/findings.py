@@ -1,7 +1,10 @@
 """What a verification finds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from omnigraph.errors import GraphError, UnavailableError
 
 
 class FindingKind(StrEnum):
@@ -40,71 +43,51 @@ class Loss(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Affected:
-    """A commit, and what of it is affected.
-
-    Attributes:
-        branch: in whose log it is.
-        number: its place there.
-        commit: its id; empty where its entry cannot be read.
-        type_key: the type; empty where it is about all of them.
-    """
+    """A commit, and what of it is affected."""
 
     branch: str
-    number: int
-    commit: str
-    type_key: str = ""
+    number: int  # its place there
+    commit: str  # its id; empty where its entry cannot be read
+    type_key: str = ""  # the type; empty where it is about all of them
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be.
-
-    Attributes:
-        kind: what it is.
-        path: where it is, under the root.
-        problem: what is wrong with it, for people.
-        loss: what that means.
-        affected: on which commits.
-        rows: how many rows it held, where that is known; else -1.
-        certain: False where the store did not answer: nothing can be said of it now.
-    """
+    """One thing that is not as it should be."""
 
     kind: FindingKind
     path: str
-    problem: str
+    problem: str  # what is wrong with it, for people
     loss: Loss
     affected: tuple[Affected, ...] = ()
-    rows: int = -1
-    certain: bool = True
+    rows: int = -1  # how many rows it held, where that is known; else -1
+    certain: bool = True  # False where the store did not answer: nothing can be said of it now
+
+    @staticmethod
+    def of_fault(
+        kind: FindingKind, path: str, problem: str, loss: Loss, fault: GraphError, *, affected: Sequence[Affected] = ()
+    ) -> "Finding":
+        """The finding that reading an object failed."""
+        certain = not isinstance(fault, UnavailableError)
+        return Finding(kind, path, f"{problem}: {fault.message}", loss, tuple(affected), certain=certain)
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Everything a verification found.
+    """Everything a verification found."""
 
-    Attributes:
-        findings: in the order of their paths.
-        heads: of every branch looked at, the number of its newest entry that can be read.
-        kept: of every branch looked at, the numbers of the entries whose data is kept, ascending.
-        commits: how many entries were looked at.
-        versions: how many table versions.
-        files: how many files they consist of.
-        bytes: how large those are.
-        digests: how many were compared with a checksum.
-        quarantined: what quarantine did about the findings.
-        notes: what is no damage and should be known: writes that have not ended, notes of such that were put
-            aside, and what earlier quarantines lost.
-    """
-
-    findings: tuple[Finding, ...]
-    heads: dict[str, int]
+    findings: tuple[Finding, ...]  # in the order of their paths
+    heads: dict[str, int]  # of every branch looked at, the number of its newest entry that can be read
+    # of every branch looked at, the numbers of the entries whose data is kept, ascending
     kept: dict[str, tuple[int, ...]]
-    commits: int
-    versions: int
-    files: int
-    bytes: int
-    digests: int
-    quarantined: tuple[str, ...] = ()
+    commits: int  # how many entries were looked at
+    versions: int  # how many table versions
+    files: int  # how many files they consist of
+    bytes: int  # how large those are
+    digests: int  # how many were compared with a checksum
+    quarantined: tuple[str, ...] = ()  # what quarantine did about the findings
+    # what is no damage and should be known: writes that have not ended, notes of such that were put aside, and what
+    # earlier quarantines lost
     notes: tuple[str, ...] = ()
 
     @property

@@ -51,57 +51,47 @@ _LOST = frozenset({*_PARTS, FindingKind.VERSION, FindingKind.ENTRY, FindingKind.
 _NOTHING = ChangedIds((), (), ())
 
 
-def quarantine(parts: GraphContext, found: Verified) -> tuple[str, ...]:
-    """Do something about everything certain that was found.
-
-    Args:
-        found: by a verification just now.
-
-    Returns:
-        tuple[str, ...]: what was done, for people.
-
-    Raises:
-        PermissionDeniedError: the graph was opened read-only.
-    """
-    parts.refuse_read_only()
+def quarantine(context: GraphContext, found: Verified) -> tuple[str, ...]:
+    """Do something about everything certain that was found."""
+    context.refuse_read_only()
     certain = [finding for finding in found.findings if finding.certain]
     done: list[str] = []
-    aside = f"{paths.QUARANTINE}{parts.ids.new()}/"
+    aside = f"{paths.QUARANTINE}{context.ids.new()}/"
     for finding in certain:
         if finding.kind is FindingKind.INTENT:
-            done.append(_moved(parts, finding.path, aside))
-            parts.intents.clear(finding.path.rsplit("/", 1)[1].partition(".")[0])
+            done.append(_moved(context, finding.path, aside))
+            context.intents.clear(finding.path.rsplit("/", 1)[1].partition(".")[0])
     for finding in certain:
         # None of these is needed for a right answer, and each can be made again, or has nothing to say any more.
         if finding.kind in _NEEDLESS:
-            done.append(_moved(parts, finding.path, aside))
-            parts.store.delete(finding.path)
+            done.append(_moved(context, finding.path, aside))
+            context.store.delete(finding.path)
     for finding in certain:
         if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.NOTHING:
-            restore_schema(parts.store, finding.path)
+            restore_schema(context.store, finding.path)
             done.append(f"{finding.path} was made again from the copy beside its text")
     for finding in certain:
         if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.HISTORY:
             with suppress(GraphError):  # the resolved form may be damaged as well
                 with suppress(StoreError):  # it may be missing
-                    parts.store.copy(finding.path, f"{aside}{finding.path}")
-                restore_text(parts.store, finding.path, render)
+                    context.store.copy(finding.path, f"{aside}{finding.path}")
+                restore_text(context.store, finding.path, render)
                 done.append(f"{finding.path} was made again; where its text was damaged, without comments")
     branches = {at.branch for one in certain if one.kind is FindingKind.ENTRY for at in one.affected}
     for branch in sorted(branches):
-        done += _mend_log(parts, branch, aside)
+        done += _mend_log(context, branch, aside)
     damaged = {finding.path: _PARTS[finding.kind] for finding in certain if finding.kind in _PARTS}
     versions = {finding.path for finding in certain if finding.kind is FindingKind.VERSION}
     for branch in found.heads:
-        done += _mend_head(parts, branch, damaged, versions, certain)
-    known = {path for _, path, _ in noted_losses(parts)}
+        done += _mend_head(context, branch, damaged, versions, certain)
+    known = {path for _, path, _ in noted_losses(context)}
     lost = {
         finding.path: _described(finding)
         for finding in certain
         if finding.loss is Loss.CONTENT and finding.kind in _LOST and finding.path not in known
     }
     if lost:
-        parts.store.put(f"{aside}{LOSSES}", json.dumps({"format": 1, "lost": lost}).encode())
+        context.store.put(f"{aside}{LOSSES}", json.dumps({"format": 1, "lost": lost}).encode())
     return tuple(done)
 
 
@@ -113,29 +103,29 @@ def _described(finding: Finding) -> str:
     return f"{finding.kind} {finding.path}{rows}: {finding.problem}" + (f"; of {commits}" if commits else "")
 
 
-def _moved(parts: GraphContext, path: str, aside: str) -> str:
+def _moved(context: GraphContext, path: str, aside: str) -> str:
     try:
-        parts.store.copy(path, f"{aside}{path}")
+        context.store.copy(path, f"{aside}{path}")
     except StoreError as fault:
         return f"{path} could not be copied aside: {fault.message}"
     return f"{path} was put aside as {aside}{path}"
 
 
-def _mend_log(parts: GraphContext, branch: str, aside: str) -> Iterable[str]:
-    log = read_log(parts, branch)
+def _mend_log(context: GraphContext, branch: str, aside: str) -> Iterable[str]:
+    log = read_log(context, branch)
     for number in log.unreadable:
-        folded = parts.log.folded_entry(branch, number)
-        mended = folded if folded is not None else _in_its_place(parts, log, number)
+        folded = context.log.folded_entry(branch, number)
+        mended = folded if folded is not None else _in_its_place(context, log, number)
         if mended is None:
             yield f"entry {number} of branch '{branch}' cannot be replaced: no entry beside it can be read"
             continue
-        kept = parts.log.restore(mended, aside=aside)
+        kept = context.log.restore(mended, aside=aside)
         log.entries[number] = mended
         how = "came back from its checkpoint" if folded is not None else "is lost; another says so in its place"
         yield f"entry {number} of branch '{branch}' {how}" + (f"; what was there is {kept}" if kept else "")
 
 
-def _in_its_place(parts: GraphContext, log: CheckedLog, number: int) -> Record | None:
+def _in_its_place(context: GraphContext, log: CheckedLog, number: int) -> Record | None:
     """An entry for the place of one that is lost: it shows the state before, and says that there was another."""
     before = log.entries.get(number - 1)
     after = next((log.entries[later] for later in sorted(log.entries) if later > number), None)
@@ -151,7 +141,7 @@ def _in_its_place(parts: GraphContext, log: CheckedLog, number: int) -> Record |
         notes[LOST_COMMIT] = lost
     return replace(
         like,
-        commit=_id_between(parts, before, lost, after),
+        commit=_id_between(context, before, lost, after),
         number=number,
         kind=CommitKind.RECOVER,
         parent=None if before is None else before.head_commit,
@@ -176,10 +166,10 @@ def _in_its_place(parts: GraphContext, log: CheckedLog, number: int) -> Record |
     )
 
 
-def _id_between(parts: GraphContext, before: Record | None, lost: str | None, after: Record | None) -> str:
+def _id_between(context: GraphContext, before: Record | None, lost: str | None, after: Record | None) -> str:
     """An id of its own for an entry in the place of a lost one; ids rise along a log."""
     if before is not None and (lost is None or after is None):
-        return ids.after(before.commit, parts.ids.new())
+        return ids.after(before.commit, context.ids.new())
     assert lost is not None
     low = 0 if before is None else ids.decode(before.commit)
     found = (low + ids.decode(lost)) // 2
@@ -187,44 +177,47 @@ def _id_between(parts: GraphContext, before: Record | None, lost: str | None, af
 
 
 def _mend_head(
-    parts: GraphContext, branch: str, damaged: Mapping[str, Part], versions: set[str], findings: Iterable[Finding]
+    context: GraphContext, branch: str, damaged: Mapping[str, Part], versions: set[str], findings: Iterable[Finding]
 ) -> Iterable[str]:
-    head = parts.log.live_head(branch)
-    examiner = Examiner(parts.tables)
+    head = context.log.live_head(branch)
+    examiner = Examiner(context.tables)
     hit = {at.type_key for one in findings if one.kind in {*_PARTS, FindingKind.VERSION} for at in one.affected}
     mended: dict[str, Pin] = {}
     reported: dict[str, str] = {}
     for key in sorted(hit & head.tables.keys()):
         pin = head.tables[key]
         if examiner.manifest_path(pin) in versions:
-            older = _last_readable(parts, head, key, examiner, versions)
+            older = _last_readable(context, head, key, examiner, versions)
             if older is None:
                 reported[key] = "no version of its table can be read"
                 continue
-            mended[key], reported[key] = _without(examiner, parts, older, damaged).pin, "goes back to an older version"
+            mended[key], reported[key] = (
+                _without(examiner, context, older, damaged).pin,
+                "goes back to an older version",
+            )
         else:
-            staged = _without(examiner, parts, pin, damaged)
+            staged = _without(examiner, context, pin, damaged)
             if staged.is_unchanged:
                 continue
             lost = pin.rows - staged.pin.rows
             mended[key] = staged.pin
             reported[key] = f"does without {lost} rows in damaged files" if lost else "does without a damaged index"
     if mended:
-        entry = write(parts, branch, _adopting(mended, reported), WriteOptions(actor=RECOVERY_ACTOR)).entry
+        entry = write(context, branch, _adopting(mended, reported), WriteOptions(actor=RECOVERY_ACTOR)).entry
         assert entry is not None
         yield f"branch '{branch}' got entry {entry.number}: " + "; ".join(f"{key} {reported[key]}" for key in mended)
     for key in reported.keys() - mended.keys():
         yield f"branch '{branch}': {key} could not be mended: {reported[key]}"
 
 
-def _without(examiner: Examiner, parts: GraphContext, pin: Pin, damaged: Mapping[str, Part]) -> StagedVersion:
+def _without(examiner: Examiner, context: GraphContext, pin: Pin, damaged: Mapping[str, Part]) -> StagedVersion:
     staged = examiner.without(pin, damaged)
-    parts.store.make_durable(staged.files)
+    context.store.make_durable(staged.files)
     return staged
 
 
-def _last_readable(parts: GraphContext, head: Record, key: str, examiner: Examiner, versions: set[str]) -> Pin | None:
-    for entry in parts.log.backwards(head.branch, start=head.number):
+def _last_readable(context: GraphContext, head: Record, key: str, examiner: Examiner, versions: set[str]) -> Pin | None:
+    for entry in context.log.backwards(head.branch, start=head.number):
         if not head.pruned.is_kept(entry.number):
             return None
         pin = entry.tables.get(key)

@@ -30,23 +30,15 @@ LOSSES = "losses.json"
 
 @dataclass(slots=True)
 class CheckedLog:
-    """One branch's log, as far as it can be read.
-
-    Attributes:
-        branch: whose log was read.
-        entries: those that can be read, by number.
-        unreadable: those that should be there and cannot, with what is wrong; ascending.
-        strays: places that hold what is no entry of this log.
-        held: numbers of entries that somebody holds, whatever was pruned.
-        newest: the newest entry of the branch, where these are only some of its entries.
-    """
+    """One branch's log, as far as it can be read."""
 
     branch: str
-    entries: dict[int, Record] = field(default_factory=dict)
+    entries: dict[int, Record] = field(default_factory=dict)  # those that can be read, by number
+    # those that should be there and cannot, with what is wrong; ascending
     unreadable: dict[int, GraphError] = field(default_factory=dict)
-    strays: set[int] = field(default_factory=set)
-    held: frozenset[int] = frozenset()
-    newest: Record | None = None
+    strays: set[int] = field(default_factory=set)  # places that hold what is no entry of this log
+    held: frozenset[int] = frozenset()  # numbers of entries that somebody holds, whatever was pruned
+    newest: Record | None = None  # the newest entry of the branch, where these are only some of its entries
 
     @property
     def head(self) -> Record | None:
@@ -73,23 +65,14 @@ class CheckedLog:
         return next((life for life in lives if life is not None), 1)
 
 
-def stamp_findings(parts: GraphContext) -> Iterator[Finding]:
-    """What is wrong with the file that says which format the graph has.
-
-    Raises:
-        FormatError: the format is newer than this release.
-    """
+def stamp_findings(context: GraphContext) -> Iterator[Finding]:
+    """What is wrong with the file that says which format the graph has."""
     try:
-        read_stamp(parts.store.get(paths.STAMP), path=paths.absolute(parts.store, paths.STAMP))
+        read_stamp(context.store.get(paths.STAMP), path=paths.absolute(context.store, paths.STAMP))
     except (ObjectNotFound, FormatError, UnavailableError) as fault:
         _refuse_newer(fault)
-        yield Finding(
-            FindingKind.STAMP,
-            paths.STAMP,
-            f"the format stamp cannot be read, and no graph opens without it: {fault.message}",
-            Loss.CONTENT,
-            certain=isinstance(fault, ObjectNotFound | FormatError),
-        )
+        problem = "the format stamp cannot be read, and no graph opens without it"
+        yield Finding.of_fault(FindingKind.STAMP, paths.STAMP, problem, Loss.CONTENT, fault)
 
 
 def _refuse_newer(fault: GraphError) -> None:
@@ -98,41 +81,33 @@ def _refuse_newer(fault: GraphError) -> None:
         raise fault
 
 
-def read_log(parts: GraphContext, branch: str, held: Iterable[int] = ()) -> CheckedLog:
-    """Read every entry of a log by itself; checkpoints are not believed.
-
-    Args:
-        branch: whose log.
-        held: numbers of entries that somebody holds.
-
-    Returns:
-        CheckedLog: what there is, and what is missing between the first and the last.
-    """
-    listed = (paths.entry_number(file.path) for file in parts.store.list(paths.log_folder(branch)))
+def read_log(context: GraphContext, branch: str, held: Iterable[int] = ()) -> CheckedLog:
+    """Read every entry of a log by itself; checkpoints are not believed."""
+    listed = (paths.entry_number(file.path) for file in context.store.list(paths.log_folder(branch)))
     numbers = sorted(number for number in listed if number is not None)
     log = CheckedLog(branch, held=frozenset(held))
-    while numbers and _is_stray(parts, branch, numbers[-1]):
+    while numbers and _is_stray(context, branch, numbers[-1]):
         log.strays.add(numbers.pop())
     if not numbers:
         return log
     # A sweep cuts entries away and says so first; what is gone below is not missed.
-    floor = parts.log.floors.highest(branch)
-    read_entries(parts, log, range(min(floor, numbers[0]), numbers[-1] + 1), floor=floor)
+    floor = context.log.floors.highest(branch)
+    read_entries(context, log, range(min(floor, numbers[0]), numbers[-1] + 1), floor=floor)
     return log
 
 
-def read_entries(parts: GraphContext, log: CheckedLog, numbers: Iterable[int], *, floor: int) -> None:
+def read_entries(context: GraphContext, log: CheckedLog, numbers: Iterable[int], *, floor: int) -> None:
     """Read some entries of a log; from the floor on none may be missing."""
     for number in numbers:
         try:
-            found = parts.log.read(log.branch, number)
+            found = context.log.read(log.branch, number)
         except (FormatError, UnavailableError) as fault:
             _refuse_newer(fault)
             log.unreadable[number] = fault
             continue
         if found is None and number < floor:
             continue
-        if found is None and parts.log.is_stray(log.branch, number):
+        if found is None and context.log.is_stray(log.branch, number):
             log.strays.add(number)
         elif found is None:
             log.unreadable[number] = FormatError("the entry is missing from its log", code="entry_missing")
@@ -147,12 +122,12 @@ def read_entries(parts: GraphContext, log: CheckedLog, numbers: Iterable[int], *
                 del log.entries[place]
 
 
-def _is_stray(parts: GraphContext, branch: str, number: int) -> bool:
+def _is_stray(context: GraphContext, branch: str, number: int) -> bool:
     """Return True for a readable object outside its log; False if only the one entry before it may be lost."""
     try:
-        if not parts.log.is_stray(branch, number):
+        if not context.log.is_stray(branch, number):
             return False
-        entry, missing, below = (parts.log.read(branch, place) for place in (number, number - 1, number - 2))
+        entry, missing, below = (context.log.read(branch, place) for place in (number, number - 1, number - 2))
     except (FormatError, UnavailableError):
         return False
     if entry is None or entry.previous is None or missing is not None or (below is None and number > 2):
@@ -161,23 +136,23 @@ def _is_stray(parts: GraphContext, branch: str, number: int) -> bool:
     return below is not None and entry.previous.commit < below.commit
 
 
-def log_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
+def log_findings(context: GraphContext, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with a log itself."""
-    yield from unreadable_findings(parts, log)
-    yield from order_findings(parts, log)
-    yield from hint_findings(parts, log.branch, max([*log.entries, *log.unreadable], default=0))
-    for listed in parts.store.list(paths.checkpoint_folder(log.branch)):
+    yield from unreadable_findings(context, log)
+    yield from order_findings(context, log)
+    yield from hint_findings(context, log.branch, max([*log.entries, *log.unreadable], default=0))
+    for listed in context.store.list(paths.checkpoint_folder(log.branch)):
         last = paths.entry_number(listed.path)
         if last is not None:
-            yield from checkpoint_findings(parts, log.branch, last)
+            yield from checkpoint_findings(context, log.branch, last)
 
 
-def unreadable_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
+def unreadable_findings(context: GraphContext, log: CheckedLog) -> Iterator[Finding]:
     """Entries that should be there and cannot be read, and what is there and is no entry."""
     for number in sorted(log.strays):
         yield Finding(
             FindingKind.STRAY,
-            parts.log.location_of(log.branch, number),
+            context.log.location_of(log.branch, number),
             f"what lies in place {number} of branch '{log.branch}' is no entry of its log: it names another graph, or "
             "was built on an entry that is not there. Readers and writers step over it",
             Loss.NOTHING,
@@ -186,10 +161,10 @@ def unreadable_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Findin
     for number, fault in log.unreadable.items():
         # Whoever counts upward from an earlier entry takes a missing one for the end.
         is_hole = fault.code == "entry_missing" and number < max(log.entries, default=0)
-        whole = parts.log.folded_entry(log.branch, number)
+        whole = context.log.folded_entry(log.branch, number)
         yield Finding(
             FindingKind.ENTRY,
-            parts.log.location_of(log.branch, number),
+            context.log.location_of(log.branch, number),
             f"entry {number} of branch '{log.branch}' cannot be read: {fault.message}"
             + ("; a checkpoint holds it" if whole is not None else "")
             + ("; until it is put back, some take the entry before it for the newest" if is_hole else ""),
@@ -199,13 +174,8 @@ def unreadable_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Findin
         )
 
 
-def order_findings(parts: GraphContext, log: CheckedLog, above: Record | None = None) -> Iterator[Finding]:
-    """Report entries that do not follow the one before them: one was written where an entry was missing.
-
-    Args:
-        log: some entries of a log.
-        above: the entry after the last of these, where it is not among them.
-    """
+def order_findings(context: GraphContext, log: CheckedLog, above: Record | None = None) -> Iterator[Finding]:
+    """Report entries that do not follow the one before them: one was written where an entry was missing."""
     known = log.entries if above is None else {**log.entries, above.number: above}
     for number in sorted(known):
         entry, before = known[number], known.get(number - 1)
@@ -218,7 +188,7 @@ def order_findings(parts: GraphContext, log: CheckedLog, above: Record | None = 
             continue
         yield Finding(
             FindingKind.ENTRY,
-            parts.log.location_of(log.branch, number),
+            context.log.location_of(log.branch, number),
             f"entry {number} of branch '{log.branch}' follows commit {entry.parent}, and commit {before.head_commit} "
             "is before it: what that one wrote is in no later commit",
             Loss.HISTORY,
@@ -226,9 +196,9 @@ def order_findings(parts: GraphContext, log: CheckedLog, above: Record | None = 
         )
 
 
-def hint_findings(parts: GraphContext, branch: str, head: int) -> Iterator[Finding]:
+def hint_findings(context: GraphContext, branch: str, head: int) -> Iterator[Finding]:
     """Entries that the hint has seen after the newest there is."""
-    noted = parts.log.hinted(branch)
+    noted = context.log.hinted(branch)
     if noted is not None and noted > head:
         yield Finding(
             FindingKind.HINT,
@@ -239,10 +209,10 @@ def hint_findings(parts: GraphContext, branch: str, head: int) -> Iterator[Findi
         )
 
 
-def checkpoint_findings(parts: GraphContext, branch: str, last: int) -> Iterator[Finding]:
+def checkpoint_findings(context: GraphContext, branch: str, last: int) -> Iterator[Finding]:
     """What is wrong with the checkpoint that ends with an entry; nothing where there is none."""
     path = paths.checkpoint(branch, last)
-    if parts.log.folded(branch, last) is None and _is_there(parts, path):
+    if context.log.folded(branch, last) is None and _is_there(context, path):
         yield Finding(
             FindingKind.CHECKPOINT,
             path,
@@ -251,9 +221,9 @@ def checkpoint_findings(parts: GraphContext, branch: str, last: int) -> Iterator
         )
 
 
-def _is_there(parts: GraphContext, path: str) -> bool:
+def _is_there(context: GraphContext, path: str) -> bool:
     try:
-        parts.store.get(path)
+        context.store.get(path)
     except ObjectNotFound:
         return False  # there never was one, or a sweep took it away
     except StoreError:
@@ -261,7 +231,7 @@ def _is_there(parts: GraphContext, path: str) -> bool:
     return True
 
 
-def entry_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
+def entry_findings(context: GraphContext, log: CheckedLog) -> Iterator[Finding]:
     """What is wrong with objects that the entries of a log name, other than tables."""
     schemas: dict[str, list[Affected]] = {}
     for entry in log.kept():
@@ -272,114 +242,87 @@ def entry_findings(parts: GraphContext, log: CheckedLog) -> Iterator[Finding]:
             if file is None:
                 continue
             try:
-                body = parts.store.get(file)
+                body = context.store.get(file)
                 if kind is FindingKind.CHANGES:
                     read_change_file(body, path=file)
                 else:
                     read_footprint(body, path=file)
             except (ObjectNotFound, FormatError, UnavailableError) as fault:
-                yield Finding(
-                    kind,
-                    file,
-                    f"the {kind} of entry {entry.number} of branch '{log.branch}' cannot be read: {fault.message}",
-                    Loss.HISTORY,
-                    (at,),
-                    certain=not isinstance(fault, UnavailableError),
-                )
+                problem = f"the {kind} of entry {entry.number} of branch '{log.branch}' cannot be read"
+                yield Finding.of_fault(kind, file, problem, Loss.HISTORY, fault, affected=[at])
     for digest, entries in schemas.items():
-        yield from _text_findings(parts, digest, entries)
+        yield from _text_findings(context, digest, entries)
         try:
-            read_resolved(parts.store, digest)
+            read_resolved(context.store, digest)
         except (FormatError, UnavailableError) as fault:
-            yield Finding(
-                FindingKind.SCHEMA,
-                resolved_path(digest),
-                f"the schema {digest} cannot be read: {fault.message}",
-                Loss.NOTHING if is_readable(parts.store, digest) else Loss.CONTENT,
-                tuple(entries),
-                certain=not isinstance(fault, UnavailableError),
-            )
+            problem = f"the schema {digest} cannot be read"
+            loss = Loss.NOTHING if is_readable(context.store, digest) else Loss.CONTENT
+            yield Finding.of_fault(FindingKind.SCHEMA, resolved_path(digest), problem, loss, fault, affected=entries)
 
 
-def _text_findings(parts: GraphContext, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
+def _text_findings(context: GraphContext, digest: str, entries: Sequence[Affected]) -> Iterator[Finding]:
     try:
-        read_text(parts.store, digest)
-        check_copy(parts.store, digest)
+        read_text(context.store, digest)
+        check_copy(context.store, digest)
     except (FormatError, UnavailableError) as fault:
-        yield Finding(
-            FindingKind.SCHEMA,
-            text_path(digest),
-            f"the text of the schema {digest} is damaged, or the copy of what it means: {fault}",
-            Loss.HISTORY,
-            tuple(entries),
-            certain=not isinstance(fault, UnavailableError),
-        )
+        problem = f"the text of the schema {digest} is damaged, or the copy of what it means"
+        yield Finding.of_fault(FindingKind.SCHEMA, text_path(digest), problem, Loss.HISTORY, fault, affected=entries)
 
 
-def intent_findings(parts: GraphContext) -> Iterator[Finding]:
+def intent_findings(context: GraphContext) -> Iterator[Finding]:
     """Intents that cannot be read; the next write puts them aside."""
-    for intent_id in parts.intents.listed():
+    for intent_id in context.intents.listed():
         try:
-            parts.intents.read(intent_id)
+            context.intents.read(intent_id)
         except (FormatError, StoreError) as fault:
-            yield Finding(
-                FindingKind.INTENT,
-                paths.intent(intent_id),
-                f"the note of an interrupted write cannot be read: {fault.message}",
-                Loss.NOTHING,
-                certain=not isinstance(fault, UnavailableError),
-            )
+            problem = "the note of an interrupted write cannot be read"
+            yield Finding.of_fault(FindingKind.INTENT, paths.intent(intent_id), problem, Loss.NOTHING, fault)
 
 
-def intent_notes(parts: GraphContext) -> Iterator[str]:
+def intent_notes(context: GraphContext) -> Iterator[str]:
     """Describe the writes that have not ended, which hold files, and those whose notes were put aside as damaged."""
-    for intent_id in parts.intents.listed():
+    for intent_id in context.intents.listed():
         with suppress(GraphError):  # a finding tells of it
-            found = parts.intents.read(intent_id)
+            found = context.intents.read(intent_id)
             if found is not None:
                 yield f"a write that has not ended holds files: {found.intent.title}"
-    for listed in parts.store.list(paths.QUARANTINE):
+    for listed in context.store.list(paths.QUARANTINE):
         if f"/{paths.RECOVERY}" in listed.path:
             yield f"the damaged note of an interrupted write was put aside: {listed.path}"
 
 
-def loss_notes(parts: GraphContext) -> Iterator[str]:
+def loss_notes(context: GraphContext) -> Iterator[str]:
     """Describe what earlier quarantines did without, for as long as their folders are there."""
-    return (f"lost, see {folder}/: {note}" for folder, _, note in noted_losses(parts))
+    return (f"lost, see {folder}/: {note}" for folder, _, note in noted_losses(context))
 
 
-def clock_notes(parts: GraphContext, logs: Iterable[CheckedLog]) -> Iterator[str]:
+def clock_notes(context: GraphContext, logs: Iterable[CheckedLog]) -> Iterator[str]:
     """Describe branches whose newest time is ahead of the clock, which no write goes on from."""
-    latest_us = parts.clock.now_us() + AHEAD_US_MAX
+    latest_us = context.clock.now_us() + AHEAD_US_MAX
     for log in logs:
         if log.head is not None and log.head.is_live and log.head.created_at_us > latest_us:
             yield f"the newest commit of branch '{log.branch}' is ahead of the clock; run `omnigraph repair --clock`"
 
 
-def noted_losses(parts: GraphContext) -> Iterator[tuple[str, str, str]]:
+def noted_losses(context: GraphContext) -> Iterator[tuple[str, str, str]]:
     """Where earlier quarantines noted a loss, the path of what was damaged, and the description of it."""
-    for listed in parts.store.list(paths.QUARANTINE):
+    for listed in context.store.list(paths.QUARANTINE):
         folder, _, name = listed.path.rpartition("/")
         if name != LOSSES or folder.count("/") != 1:
             continue
         try:
-            for path, note in json.loads(parts.store.get(listed.path))["lost"].items():
+            for path, note in json.loads(context.store.get(listed.path))["lost"].items():
                 yield folder, path, str(note)
         except (StoreError, ValueError, KeyError, AttributeError, TypeError) as fault:
             yield folder, listed.path, f"what was lost cannot be read any more: {fault}"
 
 
-def lease_findings(parts: GraphContext) -> Iterator[Finding]:
+def lease_findings(context: GraphContext) -> Iterator[Finding]:
     """Report unreadable leases: what they hold is unknown, so no sweep deletes anything."""
-    for listed in parts.store.list(paths.LEASES):
+    for listed in context.store.list(paths.LEASES):
         try:
-            read_lease(parts, listed)
+            read_lease(context, listed)
         except (FormatError, UnavailableError) as fault:
             _refuse_newer(fault)
-            yield Finding(
-                FindingKind.LEASE,
-                listed.path,
-                f"a lease cannot be read, and no sweep deletes anything while it is there: {fault.message}",
-                Loss.NOTHING,
-                certain=not isinstance(fault, UnavailableError),
-            )
+            problem = "a lease cannot be read, and no sweep deletes anything while it is there"
+            yield Finding.of_fault(FindingKind.LEASE, listed.path, problem, Loss.NOTHING, fault)

@@ -1,47 +1,123 @@
 """Checking table versions: manifests, files, sizes; and, on demand, checksums and every value."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from omnigraph import limits
 from omnigraph.errors import GraphError, UnavailableError
-from omnigraph.model.commit import UNKNOWN, Pin
+from omnigraph.model.change import TypeChange
+from omnigraph.model.commit import UNKNOWN, CommitKind, Pin, Record
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import Listed, StoreError
+from omnigraph.storage.records.change_file import read_change_file
+from omnigraph.storage.tables.addresses import vector_bytes
 from omnigraph.storage.tables.examine import Examined, Examiner, ExpectedFile, Part
-from omnigraph.transaction.checksums import has_digests, is_digest_of, read_digests
 from omnigraph.transaction.graph_context import GraphContext
+from omnigraph.transaction.pruning.checksums import has_digests, is_digest_of, read_digests
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss
 from omnigraph.verification.records import CheckedLog
 
 _KINDS = {Part.DATA: FindingKind.DATA, Part.DELETIONS: FindingKind.DELETIONS, Part.INDEX: FindingKind.INDEX}
 
 
+def rebuild_deletion_vectors(context: GraphContext, findings: Iterable[Finding]) -> frozenset[str]:
+    """Write damaged deletion vectors again where the log tells what was in them; the damaged ones are put aside.
+
+    Change sets name the rows that each commit took out of older fragments. From the newest earlier version that shows
+    the fragment under a readable vector, or under none, every commit up to the damaged one is followed. What is left
+    must be as many rows as the version says; otherwise nothing is done.
+    """
+    damaged = [finding for finding in findings if finding.kind is FindingKind.DELETIONS and finding.certain]
+    paths_damaged = {finding.path for finding in damaged}
+    aside = f"{paths.QUARANTINE}{context.ids.new()}/"
+    done = set()
+    for finding in damaged:
+        try:
+            body = _rebuilt(context, finding, paths_damaged)
+        except GraphError:
+            continue  # something else is damaged as well; the fragment is done without
+        if body is None:
+            continue
+        with suppress(StoreError):  # it may be missing
+            context.table_files.copy(finding.path, f"{aside}{finding.path}")
+        context.table_files.put(finding.path, body)
+        done.add(finding.path)
+    return frozenset(done)
+
+
+def _rebuilt(context: GraphContext, finding: Finding, damaged: set[str]) -> bytes | None:
+    at = finding.affected[0]
+    entry = context.log.read(at.branch, at.number)
+    if entry is None or at.type_key not in entry.tables:
+        return None
+    pin, examiner = entry.tables[at.type_key], Examiner(context.tables)
+    files = examiner.open(pin).files_under(finding.path)
+    live = None if files is None else _live_ids(_backwards(context, entry), context, pin, files, damaged)
+    deleted = None if live is None else examiner.open(pin).deleted_rows(finding.path, live)
+    return None if deleted is None else vector_bytes(finding.path, deleted)
+
+
+def _live_ids(
+    entries: Iterator[Record], context: GraphContext, pin: Pin, files: tuple[str, ...], damaged: set[str]
+) -> set[str] | None:
+    """The ids of the rows that a fragment shows under a damaged vector, by what is known of it before."""
+    examiner = Examiner(context.tables)
+    gone: set[str] = set()
+    for earlier in entries:
+        key, before = next(
+            ((key, other) for key, other in earlier.tables.items() if other.table == pin.table), ("", None)
+        )
+        if before is None:
+            return None
+        shown = examiner.open(before).ids_in(files, damaged)
+        if shown is not None:
+            return shown - gone
+        change = _changes(context, earlier).get(key, TypeChange(0, 0, 0))
+        if (change.updated and change.updated_ids is None) or (change.deleted and change.deleted_ids is None):
+            return None
+        gone |= {*(change.updated_ids or ()), *(change.deleted_ids or ())}
+    return None
+
+
+def _backwards(context: GraphContext, entry: Record) -> Iterator[Record]:
+    """The entries of a branch from one on, newest first, and of the branches it was made from."""
+    while True:
+        fork = entry
+        for earlier in context.log.backwards(entry.branch, start=entry.number):
+            yield earlier
+            fork = earlier
+            if earlier.kind is CommitKind.FORK:
+                break
+        if fork.fork_of is None or fork.fork_number is None:
+            return
+        origin = context.log.read(fork.fork_of, fork.fork_number)
+        if origin is None:
+            return
+        entry = origin
+
+
+def _changes(context: GraphContext, entry: Record) -> dict[str, TypeChange]:
+    path = entry.changes.file
+    if path is None:
+        return dict(entry.changes.types)
+    return read_change_file(context.store.get(path), path=paths.absolute(context.store, path))
+
+
 @dataclass(slots=True)
 class TableCheck:
-    """One table, all its versions.
+    """One table, all its versions."""
 
-    Attributes:
-        table: its folder.
-        deep: compare checksums, and read every value.
-        recorded: checksums of its files that records name, by path.
-        versions: how many versions were looked at.
-        files: the files looked at, with their sizes.
-        compared: how many files were compared with a checksum.
-        listings: how many pages of listings that took.
-        vectors: how many deletion vectors were read: nothing else tells whether one is whole.
-    """
-
-    parts: GraphContext
+    context: GraphContext
     examiner: Examiner
     table: str
-    deep: bool
-    recorded: Mapping[str, str] = field(default_factory=dict)
-    versions: int = 0
-    compared: int = 0
-    files: dict[str, int] = field(default_factory=dict)
-    listings: int = 0
-    vectors: int = 0
+    deep: bool  # compare checksums, and read every value
+    recorded: Mapping[str, str] = field(default_factory=dict)  # checksums of its files that records name, by path
+    versions: int = 0  # how many versions were looked at
+    compared: int = 0  # how many files were compared with a checksum
+    files: dict[str, int] = field(default_factory=dict)  # the files looked at, with their sizes
+    listings: int = 0  # how many pages of listings that took
+    vectors: int = 0  # how many deletion vectors were read: nothing else tells whether one is whole
     _is_fresh: bool = False
     _there: dict[str, Listed] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
@@ -56,19 +132,15 @@ class TableCheck:
         return tuple(self._findings.values())
 
     def look(self, pins: Mapping[Pin, Sequence[Affected]]) -> None:
-        """Look at some versions; each file is looked at once.
-
-        Args:
-            pins: the versions, with the commits that name them.
-        """
+        """Look at some versions; each file is looked at once."""
         self._is_fresh = False
         self._pins = pins
         if not self.listings:
             self._list()
-            noted = read_digests(self.parts, self.table)
+            noted = read_digests(self.context, self.table)
             # What was recorded as a file was written goes before what was noted of it later.
             self._digests = {**noted, **self.recorded}
-            if self.deep and not noted and has_digests(self.parts, self.table):
+            if self.deep and not noted and has_digests(self.context, self.table):
                 self._findings[paths.digests(self.table)] = Finding(
                     FindingKind.CHECKSUMS,
                     paths.digests(self.table),
@@ -80,7 +152,7 @@ class TableCheck:
             self._version(pin, affected)
 
     def _list(self) -> None:
-        self._there = {listed.path: listed for listed in self.parts.table_files.list(f"{self.table}/")}
+        self._there = {listed.path: listed for listed in self.context.table_files.list(f"{self.table}/")}
         self.listings += 1 + len(self._there) // limits.STORE_LIST_PAGE_KEYS_MAX
         self._is_fresh = True
 
@@ -98,7 +170,9 @@ class TableCheck:
             holds = (version.rows, version.bytes)
         except GraphError as fault:
             # Of whatever class: a damaged manifest may ask the table library for anything.
-            self._note(FindingKind.VERSION, manifest, _describe(fault), affected, rows=pin.rows, fault=fault)
+            self._note(
+                FindingKind.VERSION, manifest, fault.message, affected, rows=pin.rows, certain=_is_certain(fault)
+            )
             return
         listed = self._listed(manifest)
         self.files[manifest] = 0 if listed is None else listed.size
@@ -176,7 +250,7 @@ class TableCheck:
                 case _:
                     pass
         except GraphError as fault:
-            return _describe(fault), not isinstance(fault, UnavailableError)
+            return fault.message, _is_certain(fault)
         return None
 
     def _inside(self, folder: str) -> list[Listed]:
@@ -187,9 +261,9 @@ class TableCheck:
         if noted is None or not self.deep:
             return None
         try:
-            body = self.parts.table_files.get(path)
+            body = self.context.table_files.get(path)
         except StoreError as fault:
-            return _describe(fault), not isinstance(fault, UnavailableError)
+            return fault.message, _is_certain(fault)
         self.compared += 1
         return (
             None if is_digest_of(body, noted) else ("its content is not what was written: the checksum differs", True)
@@ -204,7 +278,6 @@ class TableCheck:
         *,
         rows: int,
         certain: bool = True,
-        fault: GraphError | None = None,
     ) -> None:
         known = self._findings.get(path)
         if known is not None:
@@ -217,12 +290,12 @@ class TableCheck:
             Loss.NOTHING if kind is FindingKind.INDEX else Loss.CONTENT,
             tuple(affected),
             rows=rows,
-            certain=certain and not isinstance(fault, UnavailableError),
+            certain=certain,
         )
 
 
-def _describe(fault: GraphError) -> str:
-    return fault.message
+def _is_certain(fault: GraphError) -> bool:
+    return not isinstance(fault, UnavailableError)
 
 
 def named_by(log: CheckedLog, pins: dict[str, dict[Pin, list[Affected]]]) -> None:

@@ -12,7 +12,7 @@ from omnigraph.clock import SystemClock
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.testing.clock import ManualClock
-from omnigraph.transaction.barrier import put_barrier
+from omnigraph.transaction.pruning.prune import put_barrier
 from omnigraph.transaction.root import open_root
 
 

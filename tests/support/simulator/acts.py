@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tests.support import operations as op
 from tests.support.operations import PERSON
-from tests.support.simulator.host import Host
+from tests.support.simulator.host import SETTINGS, Host
 from tests.support.simulator.model import Request
 from tests.support.simulator.trouble import Trouble
 
@@ -17,10 +17,11 @@ from omnigraph.branch import branches, tags
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.failpoints import Crash
 from omnigraph.model.commit import MAIN
+from omnigraph.model.conflict import DeclaredDead
 from omnigraph.storage.tables.location import reopened
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.leases import leased
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.write import Operation, write
 
 Act = Callable[[Host, GraphContext], str]
@@ -66,6 +67,10 @@ def work(host: Host) -> None:
                 host.say("refused: it names another fence")
                 return
             assert not isinstance(fault, omnigraph.InternalError), f"{host.name}: {fault!r}"
+            is_declared_dead = any(isinstance(found, DeclaredDead) for found in getattr(fault, "conflicts", ()))
+            assert not is_declared_dead or host.trouble.seconds >= SETTINGS.stale_s, (
+                f"{host.name}: it was at work all the time, and others took its write for dead: {fault!r}"
+            )
             is_calm = not host.disturbed and universe.weather.root == "stays"
             assert not (is_calm and act in WRITES and host.writing and host.writing.branch == MAIN), (
                 f"{host.name}: nothing was wrong, and yet its write failed: {fault!r}"

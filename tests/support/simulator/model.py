@@ -157,6 +157,21 @@ def check_log(model: Model, ledger: Ledger, head: dict[str, Any], *, root: int, 
             assert found == expected, f"entry {entry['number']} of {branch} holds {found}, not {expected}"
 
 
+def check_endings(ledger: Ledger, heads: list[dict[str, Any]]) -> None:
+    """See that no write that was declared dead, or is audited as undone, is in a log all the same.
+
+    Raises:
+        AssertionError: one is.
+    """
+    for head in heads:
+        chain = ledger.chain(head["branch"], head["number"], head["commit"])
+        carried = {entry["intent"] for entry in chain if entry.get("intent")}
+        audits = [entry["recovery"] for entry in chain if entry.get("recovery")]
+        undone = {audit["operation_id"] for audit in audits if audit["recovery_kind"] == "RolledBack"}
+        dead = undone.union(*(entry.get("aborted", ()) for entry in chain))
+        assert not dead & carried, f"undone, and yet in the log of {head['branch']}: {sorted(dead & carried)}"
+
+
 def check_tags(model: Model, ledger: Ledger, *, root: int) -> None:
     """See that everything tagged is there, whatever was pruned or deleted.
 

@@ -20,7 +20,7 @@ from tests.support.operations import PERSON
 from tests.support.simulator.acts import work
 from tests.support.simulator.fence import Fence
 from tests.support.simulator.host import CHECKER, SETTINGS, Host, OfEachHost
-from tests.support.simulator.model import Ledger, Model, Request, check_log, check_tags
+from tests.support.simulator.model import Ledger, Model, Request, check_endings, check_log, check_tags
 from tests.support.simulator.time import BEGIN_S, HostClock, Scheduler, SeededIds
 from tests.support.simulator.trouble import LOG_PREFIX, Weather
 
@@ -35,7 +35,7 @@ from omnigraph.storage.object_stores import ExternallyFencedStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.transaction import intent, liveness, recovery
 from omnigraph.transaction import write as write_module
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 from omnigraph.verification.verify import verify
@@ -182,13 +182,15 @@ class Universe:
         assert not swept.errors, f"the sweep could not delete: {swept.errors}"
         left = sorted(file.name for file in (self.root / "__recovery").glob("*.json"))
         assert not left, f"intents that nothing ends: {left}"
-        ledger = Ledger(self.root)
+        ledger, heads = Ledger(self.root), []
         for branch in live:
             head = parts.log.live_head(branch)
             entry = ledger.entry(branch, head.number)
             assert entry is not None
             assert entry["commit"] == head.commit
+            heads.append(entry)
             check_log(self.model, ledger, entry, root=self.roots, backup_s=self.backup_s)
+        check_endings(ledger, heads)
         check_tags(self.model, ledger, root=self.roots)
         if self.weather.root == "stays" and self.chance.random() < 0.3:
             findings = verify(parts, lambda _: None).findings  # type: ignore[arg-type,return-value]  # not deep: not asked

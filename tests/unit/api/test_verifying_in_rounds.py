@@ -19,7 +19,7 @@ from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.log import Log
 from omnigraph.transaction.root import open_root
-from omnigraph.verification import rounds
+from omnigraph.verification import verify as rounds
 from omnigraph.verification.tables import TableCheck
 
 SCHEMA = "node Person { name: String @key }\nnode Place { name: String @key }"

@@ -19,7 +19,7 @@ from omnigraph.storage.object_stores.local import Durability, LocalStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.stores import FaultyStore
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.prune import Policy, prune
+from omnigraph.transaction.pruning.prune import Policy, prune
 from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 

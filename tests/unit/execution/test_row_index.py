@@ -25,7 +25,7 @@ from omnigraph.storage.tables.tables import (
     Table,
     Tables,
 )
-from omnigraph.transaction.finding import FoundEdge
+from omnigraph.transaction.write_set.committed import FoundEdge
 
 EDGES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "src", "dst")])
 PLENTY = 64 * 1024**2

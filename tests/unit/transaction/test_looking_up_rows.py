@@ -13,9 +13,9 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.model.footprint import TokenKind, tokens
 from omnigraph.storage.tables.tables import RowsToStage, Table, Tables
 from omnigraph.transaction.graph_context import GraphContext, Settings
-from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.write import Operation, write
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.committed import rows_with
 
 COLUMNS: "list[tuple[str, pa.DataType, list[Any]]]" = [
     ("camelCase", pa.string(), ["it's", "`x`"]),

@@ -14,7 +14,7 @@ from omnigraph.language.schema import accept
 from omnigraph.model.keys import derive_id
 from omnigraph.model.schema import NodeType
 from omnigraph.storage.conform import from_python
-from omnigraph.transaction.node_ids import derived_ids, fresh_ids
+from omnigraph.transaction.incoming import derived_ids, fresh_ids
 
 QUICK = settings(derandomize=True, max_examples=60)
 VALUES: dict[str, st.SearchStrategy[Any]] = {

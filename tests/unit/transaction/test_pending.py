@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.operations import COLUMNS, table_of
 
 from omnigraph.storage.tables.tables import RowsToStage
-from omnigraph.transaction.pending import Pending
+from omnigraph.transaction.write_set.pending import Pending
 
 Committed = dict[str, int | None]
 

@@ -11,7 +11,7 @@ from omnigraph.errors import NotFoundError, ReclaimedError
 from omnigraph.model.commit import MAIN
 from omnigraph.model.retention import NOTHING_PRUNED, Pruned
 from omnigraph.transaction.graph_context import Settings
-from omnigraph.transaction.retention import check_kept, check_listed, is_kept, still_kept
+from omnigraph.transaction.pruning.retention import check_kept, check_listed, is_kept, still_kept
 from omnigraph.transaction.write import write
 
 PRUNED = Pruned(floor=4, through=6, single=(8,))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from omnigraph import limits
 from omnigraph.model import footprint
 from omnigraph.model.footprint import TokenKind
-from omnigraph.transaction.tokens import tokens
+from omnigraph.transaction.write_set.pending import tokens
 
 
 @given(st.lists(st.text(), min_size=limits.TOKENS_AT_ONCE_MIN), st.sampled_from(TokenKind))

@@ -8,7 +8,7 @@ from omnigraph.model.change import NO_CHANGES
 from omnigraph.model.commit import RECOVERY_ACTOR, CommitKind, Pin, Record, Recovery, RecoveryKind
 from omnigraph.model.footprint import Footprint, TokenKind, TypeFootprint, tokens
 from omnigraph.model.intent import Completed, Intent, Writer
-from omnigraph.transaction.verdict import AlreadyDone, Facts, Finish, Leave, Undo, Verdict, verdict
+from omnigraph.transaction.conflicts import AlreadyDone, Facts, Finish, Leave, Undo, Verdict, verdict
 
 PERSON, COMPANY = "node:Person", "node:Company"
 INTENT = "01INTENT"

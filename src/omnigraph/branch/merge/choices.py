@@ -14,8 +14,7 @@ from omnigraph.model.schema import DST, ID, SRC, EntityType, NodeType, Schema
 from omnigraph.model.types import PropertyType, Scalar
 from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
-from omnigraph.transaction.incoming import Frame, incoming_edges, incoming_nodes
-from omnigraph.transaction.node_ids import derived_ids
+from omnigraph.transaction.incoming import Frame, derived_ids, incoming_edges, incoming_nodes
 
 
 class Side(StrEnum):

@@ -20,11 +20,11 @@ from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted
 from omnigraph.transaction.constraint_rules.rules import Degree
 from omnigraph.transaction.constraints import Breach, RuleKind
-from omnigraph.transaction.evolve_checks import Breach as BrokenRule
-from omnigraph.transaction.evolve_checks import breach_of
+from omnigraph.transaction.evolve import Breach as BrokenRule
+from omnigraph.transaction.evolve import breach_of
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.lookup import rows_with
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.committed import rows_with
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute

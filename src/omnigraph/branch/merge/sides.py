@@ -23,9 +23,8 @@ from omnigraph.model.schema_document import digest
 from omnigraph.model.schema_match import Counterparts, match_schemas
 from omnigraph.storage.layout import system_columns
 from omnigraph.transaction.accepted import Accepted, accepted_schema
-from omnigraph.transaction.defaults import default_value
 from omnigraph.transaction.evolve import ColumnChange, column_change
-from omnigraph.transaction.reshaped import Reshape
+from omnigraph.transaction.write_set.reshaped import Reshape, default_value
 
 SchemaOf = Callable[[str], Accepted]
 # A state that a merge looks at: a side, a common ancestor by its place, or None for the one that a type's rows are

@@ -46,8 +46,8 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
-from omnigraph.transaction.barrier import put_barrier
 from omnigraph.transaction.graph_context import GraphContext
+from omnigraph.transaction.pruning.prune import put_barrier
 from omnigraph.transaction.recovery import heal
 
 _SECOND_US = 1_000_000
@@ -89,7 +89,7 @@ def sweep(
         # From here on what was listed is known to be ours: nobody's graph was there in the place of this one.
         context.log.confirm_root()
     ages = Ages(
-        now_us=context.clock.now_us() if dry_run else context.intents.store_now_us(),
+        now_us=context.clock.now_us() if dry_run else context.log.store_clock.ask(),
         older_than_s=older_than_s,
         cut_s=context.log_cut_s,
         keys_s=limits.IDEMPOTENCY_KEYS_KEPT_S,

@@ -16,8 +16,8 @@ import pyarrow.compute
 
 from omnigraph.model.schema import ID, SRC
 from omnigraph.pipeline.shares import in_shares, packed, unpacked
+from omnigraph.transaction.constraint_rules.checks import tuple_texts, whole
 from omnigraph.transaction.constraint_rules.rules import TypeRules
-from omnigraph.transaction.constraint_rules.uniqueness import tuple_texts, whole
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute

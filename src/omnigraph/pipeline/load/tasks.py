@@ -38,8 +38,8 @@ from omnigraph.pipeline.load.typed import TypedRows
 from omnigraph.storage.tables.distributed_write import WrittenFile, write_files
 from omnigraph.storage.tables.fragments import rows_of_fragments
 from omnigraph.storage.tables.location import TablesLocation, tables_at
+from omnigraph.transaction.constraint_rules.checks import tuple_texts, whole
 from omnigraph.transaction.constraint_rules.rules import TypeRules
-from omnigraph.transaction.constraint_rules.uniqueness import tuple_texts, whole
 
 # The stubs know what a kernel takes only where the Arrow type is known.
 pc: Any = pyarrow.compute

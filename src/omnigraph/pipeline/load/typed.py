@@ -15,8 +15,8 @@ from omnigraph.pipeline.load.batches import Batch, Positions
 from omnigraph.pipeline.load.problems import Phase, Problem
 from omnigraph.storage.external_blobs import BlobIngress
 from omnigraph.transaction.accepted import Accepted
+from omnigraph.transaction.constraint_rules.checks import value_breaches
 from omnigraph.transaction.constraint_rules.rules import TypeRules
-from omnigraph.transaction.constraint_rules.values import value_breaches
 from omnigraph.transaction.incoming import Frame, incoming_edges, incoming_nodes
 
 # The stubs know what a kernel takes only where the Arrow type is known.

@@ -24,10 +24,11 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from omnigraph import limits
+from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import FormatError
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.storage import paths
+from omnigraph.storage.conditional_put import create
 from omnigraph.storage.external_store import ExternalEntry, ExternalStore
 from omnigraph.storage.object_store import (
     Listed,
@@ -54,14 +55,13 @@ _KNOWN_BY_ID_SINCE = 2
 class ExternallyFencedStore:
     """The whole port over a store that needs only get, list, put, copy and delete."""
 
-    def __init__(self, inner: ObjectStore, external: ExternalStore, *, ids: IdSource | None = None) -> None:
-        """A store before `inner`.
-
-        Args:
-            inner: holds the objects; its put-if-absent is never used.
-        """
+    def __init__(
+        self, inner: ObjectStore, external: ExternalStore, *, ids: IdSource | None = None, clock: Clock | None = None
+    ) -> None:
+        """Fence `inner`, whose put-if-absent is never used, by `external`."""
         self._inner = inner
         self._external = external
+        self._clock = clock or SystemClock()
         self._ids = ids or UlidSource()
         self._graph = ""  # its id, once its stamp was read or written through this store
 
@@ -77,14 +77,13 @@ class ExternallyFencedStore:
 
     def fence_id(self) -> str:
         """The id of the external store itself, made when it is first asked for."""
-        entry = self._external.get(_FENCE, _FENCE_ID)
-        if entry is None:
-            with contextlib.suppress(ObjectExists, OutcomeUnknown):
-                self._external.put_if_absent(_FENCE, _FENCE_ID, self._ids.new())
-            entry = self._external.get(_FENCE, _FENCE_ID)
-        if entry is None:
-            raise StoreTransient("the external store does not keep what is put there", path=_FENCE_ID)
-        return entry.location
+        fresh = self._ids.new()
+        entry = self._external.get(_FENCE, _FENCE_ID) or create(
+            lambda: self._external.put_if_absent(_FENCE, _FENCE_ID, fresh),
+            lambda: self._external.get(_FENCE, _FENCE_ID),
+            clock=self._clock,
+        )
+        return fresh if entry is None else entry.location
 
     @property
     def is_near(self) -> bool:
@@ -214,6 +213,9 @@ class ExternallyFencedStore:
         """Delete what dead writers staged and can never come to anything: somebody else has the path.
 
         Staged bytes whose path nobody has yet are left alone; their writer may only be slow.
+
+        Returns:
+            Sequence[str]: the staged objects that were deleted.
         """
         swept = []
         for listed in self._inner.list(STAGED_FOLDER):
@@ -226,48 +228,46 @@ class ExternallyFencedStore:
 
     def _decide(self, path: str, staged: str) -> None:
         """Step 2. On return the object is ours; where it certainly is not, the staged bytes are gone."""
-        unsure: OutcomeUnknown | None = None
-        for _ in range(limits.EXTERNAL_PUT_ATTEMPTS_MAX):
+        sent = False  # whether a request of ours may still be on its way
+
+        def put() -> None:
+            nonlocal sent
             try:
-                entry = self._claim(path, staged, look_first=unsure is not None)
-            except OutcomeUnknown as error:
-                unsure = error
-                continue
-            except StoreError:
-                if unsure is not None:
-                    continue
-                self._discard(staged)
+                self._claim(path, staged)
+            except OutcomeUnknown:
+                sent = True
                 raise
-            if entry is None:
-                continue
-            if entry.location == staged:
-                return
-            # Staged bytes are never deleted on a guess: a request of ours may still be on its way.
-            if unsure is None:
+
+        try:
+            found = create(put, lambda: self._living(path), clock=self._clock)
+        except OutcomeUnknown as fault:
+            if not sent:
+                self._discard(staged)
+                raise StoreTransient(str(fault), path=path) from fault
+            raise OutcomeUnknown(f"the external store never said who created {path!r}", path=path) from fault
+        except StoreError:
+            self._discard(staged)
+            raise
+        if found is not None and found.location != staged:
+            # Staged bytes are never deleted on a guess.
+            if not sent:
                 self._discard(staged)
             raise ObjectExists(f"there is an object {path!r} in {self.uri} already", path=path)
-        if unsure is not None:
-            raise OutcomeUnknown(f"the external store never said who created {path!r}", path=path) from unsure
-        self._discard(staged)
-        raise StoreTransient(f"{path!r} in {self.uri} is deleted as often as it is created", path=path)
 
-    def _claim(self, path: str, staged: str, *, look_first: bool) -> ExternalEntry | None:
-        """Try to create the entry; the one that is there afterwards, or None if none has stayed."""
-        entry = self._external.get(self._root_of(path), path) if look_first else None
-        if entry is None:
-            try:
-                self._external.put_if_absent(self._root_of(path), path, staged)
-            except ObjectExists:
-                entry = self._external.get(self._root_of(path), path)
-            else:
-                return ExternalEntry(path, staged)
-        if entry is not None and entry.is_final and not self._is_there(path):
-            # The object was deleted behind the external store's back, or this is a copy of the folder. Its entry must
-            # not block the path for ever, and is never absent meanwhile.
-            if self._external.replace(self._root_of(path), path, expected=entry.location, location=staged):
-                return ExternalEntry(path, staged)
-            return None
-        return entry
+    def _claim(self, path: str, staged: str) -> None:
+        """Create the entry, or take it over where its object is gone: it must not block the path for ever."""
+        try:
+            self._external.put_if_absent(self._root_of(path), path, staged)
+        except ObjectExists:
+            entry = self._external.get(self._root_of(path), path)
+            is_stale = entry is not None and entry.is_final and not self._is_there(path)
+            if not is_stale or not self._external.replace(self._root_of(path), path, expected=path, location=staged):
+                raise
+
+    def _living(self, path: str) -> ExternalEntry | None:
+        """The entry of a path; None also where its object was deleted, or never copied with its folder."""
+        entry = self._external.get(self._root_of(path), path)
+        return None if entry is not None and entry.is_final and not self._is_there(path) else entry
 
     def _noticed(self, path: str, body: bytes) -> bytes:
         """The bytes of an object; those of the stamp say by which id the external store knows the graph."""
@@ -307,6 +307,9 @@ class ExternallyFencedStore:
 
         Bytes are staged before step 2 and go after step 4, so an entry without them came too late: from a request that
         was long on its way, or after a sweep that had seen the path taken. It can come to nothing, and is removed.
+
+        Returns:
+            Whether the bytes were there.
         """
         try:
             self._inner.copy(entry.location, entry.path)

@@ -4,6 +4,7 @@ from omnigraph.ids import IdSource
 from omnigraph.storage.object_store import ObjectExists, ObjectStore, StoreRefused
 
 PROBE_FOLDER = "__probe/"
+_STALE_US = 3_600_000_000
 
 
 def prove_by_trying(store: ObjectStore, ids: IdSource) -> int:
@@ -17,9 +18,12 @@ def prove_by_trying(store: ObjectStore, ids: IdSource) -> int:
     try:
         store.put_if_absent(probe, b"second")
     except ObjectExists:
-        for listed in store.list(PROBE_FOLDER):
-            if listed.path == probe:
-                return listed.modified_us
+        probes = {listed.path: listed.modified_us for listed in store.list(PROBE_FOLDER)}
+        if probe in probes:
+            for path, modified_us in probes.items():
+                if probes[probe] - modified_us > _STALE_US:
+                    store.delete(path)  # of a process that died while it tried
+            return probes[probe]
         raise StoreRefused(f"{store.uri} does not list what was just put there", path=probe) from None
     finally:
         store.delete(probe)

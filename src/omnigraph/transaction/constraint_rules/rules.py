@@ -60,16 +60,12 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """`@check`: a pattern that must be found somewhere in the string.
-
-    Attributes:
-        fault: why the pattern is none; nothing can be written to the type then.
-    """
+    """`@check`: a pattern that must be found somewhere in the string."""
 
     type_name: str
     column: str
     pattern: str
-    fault: str | None = None
+    fault: str | None = None  # why the pattern is none; nothing can be written to the type then
 
     def breach(self, value: str) -> str:
         """What to say of a string without the pattern in it."""
@@ -102,19 +98,12 @@ class Distinct:
 
 @dataclass(frozen=True, slots=True)
 class EndsAt:
-    """One end of an edge: the node is there.
-
-    Attributes:
-        type_key: the edge type.
-        column: `src` or `dst`.
-        node_key: the node type.
-        node_name: for messages.
-    """
+    """One end of an edge: the node is there."""
 
     type_key: str
-    column: str
+    column: str  # `src` or `dst`
     node_key: str
-    node_name: str
+    node_name: str  # for messages
 
     def breach(self, node_id: str) -> str:
         """What to say of an edge to a node that is not there."""
@@ -123,21 +112,13 @@ class EndsAt:
 
 @dataclass(frozen=True, slots=True)
 class Degree:
-    """`@card`: how many edges of a type may leave one node; `most` None is any number.
-
-    Attributes:
-        type_key: the edge type.
-        edge_name: for messages.
-        node_key: the type of the nodes they leave.
-        least: the fewest a node that ever had one may have.
-        most: upper bound; None is unbounded.
-    """
+    """`@card`: how many edges of a type may leave one node; `most` None is any number."""
 
     type_key: str
-    edge_name: str
-    node_key: str
-    least: int
-    most: int | None
+    edge_name: str  # for messages
+    node_key: str  # the type of the nodes they leave
+    least: int  # the fewest a node that ever had one may have
+    most: int | None  # upper bound; None is unbounded
 
     def breach(self, node_id: str, count: int) -> str:
         """What to say of a node with too many or too few."""
@@ -147,23 +128,14 @@ class Degree:
 
 @dataclass(frozen=True, slots=True)
 class TypeRules:
-    """Everything that must hold of one type.
+    """Everything that must hold of one type."""
 
-    Attributes:
-        type_key: such as `node:Person`.
-        values: of single rows, in the order they are checked.
-        key: the tuple ids come from; None where ids are free.
-        distinct: tuples that occur once, beside the key.
-        ends: of an edge type, its two ends; of a node type, nothing.
-        degree: of an edge type with a cardinality of its own.
-    """
-
-    type_key: str
-    values: tuple[ValueRule, ...]
-    key: Distinct | None
-    distinct: tuple[Distinct, ...]
-    ends: tuple[EndsAt, ...] = ()
-    degree: Degree | None = None
+    type_key: str  # such as `node:Person`
+    values: tuple[ValueRule, ...]  # of single rows, in the order they are checked
+    key: Distinct | None  # the tuple ids come from; None where ids are free
+    distinct: tuple[Distinct, ...]  # tuples that occur once, beside the key
+    ends: tuple[EndsAt, ...] = ()  # of an edge type, its two ends; of a node type, nothing
+    degree: Degree | None = None  # of an edge type with a cardinality of its own
 
     @property
     def needs_replaced(self) -> tuple[str, ...]:
@@ -179,23 +151,14 @@ class TypeRules:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of every type, in the order types are checked: nodes by name, then edges by name.
-
-    Attributes:
-        types: by type key.
-        arrivals: by node type key, the ends of edges that lie there.
-    """
+    """The rules of every type, in the order types are checked: nodes by name, then edges by name."""
 
     types: Mapping[str, TypeRules]
-    arrivals: Mapping[str, tuple[EndsAt, ...]]
+    arrivals: Mapping[str, tuple[EndsAt, ...]]  # by node type key, the ends of edges that lie there
 
 
 def rules_of(schema: Schema) -> Rules:
-    """The rules a schema states.
-
-    Returns:
-        For every type that has a table, what must hold.
-    """
+    """The rules a schema states."""
     types = {entity.type_key: _type_rules(entity) for entity in schema.entities}
     arrivals = {
         node.type_key: tuple(end for rules in types.values() for end in rules.ends if end.node_key == node.type_key)
@@ -242,12 +205,7 @@ def _enums(entity: EntityType) -> Iterator[OneOf]:
 
 
 def value_rule(entity: EntityType, constraint: Range | Check) -> ValueRule:
-    """The rule that a constraint on single rows states.
-
-    Args:
-        entity: whose constraint it is.
-        constraint: what it declares.
-    """
+    """The rule that a constraint on single rows states."""
     match constraint:
         case Range():
             return Within(entity.name, constraint.property, constraint.min, constraint.max)

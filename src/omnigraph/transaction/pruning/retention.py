@@ -15,86 +15,48 @@ from omnigraph.transaction.graph_context import GraphContext
 
 
 def check_listed(head: Record, number: int, pruned: Pruned | None = None) -> None:
-    """Raise if a prune has marked an entry.
-
-    Args:
-        head: the newest entry of the branch.
-        number: the entry in question.
-        pruned: the marks of the life of the branch that it is in, where that is not the newest.
-
-    Raises:
-        ReclaimedError: it is marked, or lies below the floor.
-    """
+    """Raise if a prune has marked an entry."""
     marks = head.pruned if pruned is None else pruned
     if not marks.is_listed(number):
         raise reclaimed(head.branch, number, next_number=marks.next_listed(number))
 
 
-def still_kept(parts: GraphContext, branch: str, number: int) -> bool:
+def still_kept(context: GraphContext, branch: str, number: int) -> bool:
     """Return whether the data of an entry is kept, by the branch's head as it is now.
 
     For whoever takes over the versions of another line: put what names them first (an intent, a fork, a tag, a lease),
     then ask. If the answer is yes, every sweep from here on either sees what was put, or had the entry among its roots.
-
-    Args:
-        branch: in whose log the entry is.
-        number: its number there.
-
-    Returns:
-        bool: False also when there is no such branch or entry any more.
     """
-    head = parts.log.head(branch)
+    head = context.log.head(branch)
     return head is not None and head.is_live and number <= head.number and is_kept(head, number)
 
 
 def is_kept(head: Record, number: int) -> bool:
-    """Whether the data of an entry is kept by its branch: above the floor, and of the life the branch has now.
-
-    Args:
-        head: the newest entry of the branch.
-        number: the entry in question.
-
-    Returns:
-        bool: False does not say that the data is gone.
-    """
+    """Whether the data of an entry is kept by its branch: above the floor, and of the life the branch has now."""
     return number >= (head.life or 1) and head.pruned.is_kept(number)
 
 
-def check_kept(parts: GraphContext, entry: Record) -> None:
-    """Raise unless `still_kept`.
-
-    Args:
-        entry: what was taken over.
-
-    Raises:
-        ReclaimedError: a prune has passed it meanwhile.
-        NotFoundError: its branch is gone.
-    """
-    head = parts.log.head(entry.branch)
+def check_kept(context: GraphContext, entry: Record) -> None:
+    """Raise unless `still_kept`."""
+    head = context.log.head(entry.branch)
     if head is None or not head.is_live:
         raise NotFoundError(f"branch '{entry.branch}' not found", code="branch_not_found", branch=entry.branch)
     # Where a backup was restored, another entry may have its number.
-    if not is_kept(head, entry.number) or (entry.commit != head.commit and not parts.log.is_there(entry)):
+    if not is_kept(head, entry.number) or (entry.commit != head.commit and not context.log.is_there(entry)):
         raise reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 
-def check_made(parts: GraphContext, head: Record) -> None:
+def check_made(context: GraphContext, head: Record) -> None:
     """Use no branch whose maker died before they saw that what it starts from had gone.
 
     Only a branch without a commit of its own is doubted, and only where its source is not kept any more: then its
     tables tell.
-
-    Args:
-        head: the newest entry of the branch.
-
-    Raises:
-        NotFoundError: the branch was never made.
     """
     if head.kind is not CommitKind.FORK or head.fork_of is None or head.fork_number is None:
         return
-    if still_kept(parts, head.fork_of, head.fork_number):
+    if still_kept(context, head.fork_of, head.fork_number):
         return
-    tables = reopened(parts.tables)
+    tables = reopened(context.tables)
     try:
         for pin in head.tables.values():
             tables.open(pin)
@@ -110,14 +72,7 @@ def check_made(parts: GraphContext, head: Record) -> None:
 
 
 def reclaimed(branch: str, number: int, *, next_number: int | None) -> ReclaimedError:
-    """The error of a commit that was pruned.
-
-    `number`: of its entry.
-    `next_number`: the first entry after it that can be read; None where the branch has gone as well.
-
-    Returns:
-        ReclaimedError: to be raised.
-    """
+    """The error of a commit that was pruned."""
     if next_number is None:
         return ReclaimedError(
             f"commit number {number} went with its branch '{branch}', which was deleted", branch=branch, number=number

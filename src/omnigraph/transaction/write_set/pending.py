@@ -1,6 +1,7 @@
-"""What one write has pending for one table: rows, a change of the table itself, or a version taken over.
+"""What one write has pending for one table, and the tokens of what it read and wrote.
 
-Of rows, the last write of each id wins, deletes too.
+Of rows, the last write of each id wins, deletes too. Tokens of many names are computed in passes over their bytes, to
+the bit like `model.footprint.tokens`; a test compares the two.
 """
 
 from collections.abc import Callable, Iterable
@@ -11,15 +12,53 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph import limits
+from omnigraph.model import footprint
 from omnigraph.model.commit import Pin
-from omnigraph.model.footprint import TypeFootprint
+from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.tables import RowAddresses, RowsToStage, StagedVersion
 
+_Words = np.ndarray[tuple[int], np.dtype[np.uint64]]
 ID = "id"
-
 # A change of a table that is not a change of rows: from the pinned version to a staged one.
 TableChange = Callable[[Pin], StagedVersion]
+
+
+def tokens(kind: TokenKind, names: Iterable[str]) -> frozenset[int]:
+    """The tokens of `names`."""
+    known = names if isinstance(names, list | tuple) else list(names)
+    if len(known) < limits.TOKENS_AT_ONCE_MIN:
+        return footprint.tokens(kind, known)
+    try:
+        column = pa.array(known, pa.large_string())
+    except ValueError:  # half a surrogate pair: no column can hold it
+        return footprint.tokens(kind, known)
+    return frozenset(_hashed(kind, column).tolist())
+
+
+def _hashed(kind: TokenKind, column: pa.LargeStringArray) -> _Words:
+    _, starts, text = column.buffers()
+    offsets = np.frombuffer(memoryview(starts or b""), np.int64)[: len(column) + 1]
+    lengths = np.diff(offsets)
+    totals = np.zeros(len(column), np.uint64)
+    filled = lengths > 0
+    if filled.any():
+        raw = np.frombuffer(memoryview(text or b""), np.uint8)[: offsets[-1]].astype(np.uint64)
+        place = np.arange(len(raw)) - np.repeat(offsets[:-1], lengths)
+        weighted = (raw + np.uint64(1)) * _weights(int(lengths.max()))[place]
+        totals[filled] = np.add.reduceat(weighted, offsets[:-1][filled])
+    return _mixed((totals ^ np.uint64(footprint.seed(kind))) + lengths.astype(np.uint64))
+
+
+def _weights(count: int) -> _Words:
+    return _mixed(np.arange(count, dtype=np.uint64))
+
+
+def _mixed(value: _Words) -> _Words:
+    value = value + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
 
 
 def chained(first: TableChange, then: TableChange) -> TableChange:
@@ -35,15 +74,10 @@ def chained(first: TableChange, then: TableChange) -> TableChange:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A version of a type's table that another line of commits has made.
-
-    Attributes:
-        pin: the version.
-        changed: the entities in which it differs from the version the type had.
-    """
+    """A version of a type's table that another line of commits has made."""
 
     pin: Pin
-    changed: ChangedIds
+    changed: ChangedIds  # the entities in which it differs from the version the type had
 
 
 @dataclass(slots=True)
@@ -136,6 +170,10 @@ class Pending:
             return committed
         hidden = pa.concat_arrays([_flat(self.rows), pa.array(sorted(self._deleted), pa.string())])
         return committed.filter(pc.invert(pc.is_in(committed[ID], value_set=hidden)))
+
+    def laid_over(self, committed: pa.Table, pending: pa.Table) -> pa.Table:
+        """Committed rows with some of the pending ones in their place, in the columns of the former."""
+        return pa.concat_tables([self.unshadowed(committed), pending.select(committed.column_names)])
 
     def with_ids(self, ids: Iterable[str]) -> pa.Table:
         """The pending rows with these ids."""

@@ -1,16 +1,20 @@
 """A table read in the columns that a change of schema will give it: what a write sees of it before it is staged."""
 
+import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.model.schema import ID
+from omnigraph.model.schema import ID, Property
+from omnigraph.storage.conform import from_python
+from omnigraph.storage.layout import arrow_type
 from omnigraph.storage.tables.table import ADDRESS, Table, filter_rows
-from omnigraph.transaction.defaults import repeated
 
 # What the addresses of rows are called while a filter judges them.
 _PLACE = "__place"
@@ -18,26 +22,55 @@ _PLACE = "__place"
 _PARTS = re.compile(r"('(?:[^']|'')*')|`([^`]*)`")
 
 
+def default_value(each: Property, text: str) -> object:
+    """The value that a default's text stands for."""
+    if each.type.list or each.type.is_vector:
+        return _several(each, text)
+    values = each.type.enum_values
+    if values is not None and text not in values:
+        raise InvalidRequestError(f"the @default of '{each.name}' is not among {', '.join(values)}")
+    try:
+        value: object = pa.array([text], pa.string()).cast(arrow_type(each.type))[0].as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as wrong:
+        raise InvalidRequestError(f"the @default of '{each.name}' is no {each.type}: {wrong}") from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidRequestError(f"the @default of '{each.name}' is no {each.type}: {text} is not finite")
+    return value
+
+
+def _several(each: Property, text: str) -> object:
+    """The list or vector that a default says as JSON does."""
+    problem = f"the @default of '{each.name}' is no {each.type}"
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as wrong:
+        raise InvalidRequestError(f"{problem}: it is not JSON: {wrong}") from None
+    if not isinstance(given, list):
+        raise InvalidRequestError(f"{problem}: it must be a list, like [1, 2]")
+    try:
+        found: object = from_python([given], each.type, each.name)[0].as_py()
+    except InvalidRequestError as wrong:
+        raise InvalidRequestError(f"{problem}: {wrong.message}") from None
+    return found
+
+
+def repeated(value: object, of: "pa.DataType", rows: int) -> "pa.Array[Any]":
+    """A column with the same value, or with nothing, in every row."""
+    column: pa.Array[Any] = pa.array([value], of).take(np.zeros(rows, np.int64))
+    return column
+
+
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """How the rows of a table look in other columns.
+    """How the rows of a table look in other columns."""
 
-    Attributes:
-        layout: the columns they get.
-        columns: of those that are there, the name to the name in the table.
-        values: of those that are not, the value that every row has; nothing by default.
-    """
-
-    layout: pa.Schema
-    columns: Mapping[str, str]
+    layout: pa.Schema  # the columns they get
+    columns: Mapping[str, str]  # of those that are there, the name to the name in the table
+    # of those that are not, the value that every row has; nothing by default
     values: Mapping[str, object] = field(default_factory=dict)
 
     def rows(self, rows: pa.Table, names: Sequence[str] | None = None) -> pa.Table:
-        """Rows in the new columns.
-
-        Raises:
-            InvalidRequestError: a value does not fit the type that its column gets.
-        """
+        """Rows in the new columns."""
         fields = [self.layout.field(name) for name in self.layout.names if names is None or name in names]
         columns: list[Any] = []
         for column in fields:

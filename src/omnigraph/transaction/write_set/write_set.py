@@ -17,12 +17,10 @@ from omnigraph.model.footprint import TokenKind, TypeFootprint
 from omnigraph.storage.records.change_file import ChangedIds
 from omnigraph.storage.tables.table import filter_rows
 from omnigraph.storage.tables.tables import RowsToStage, Table
-from omnigraph.transaction.committed import CommittedRows
-from omnigraph.transaction.finding import FoundEdge, RowIndex
-from omnigraph.transaction.pending import ID, Adopted, Pending, TableChange, TypeNotes, chained
-from omnigraph.transaction.reshaped import Reshape, ReshapedTable
 from omnigraph.transaction.snapshot import Snapshot
-from omnigraph.transaction.tokens import tokens
+from omnigraph.transaction.write_set.committed import CommittedRows, FoundEdge, RowIndex
+from omnigraph.transaction.write_set.pending import ID, Adopted, Pending, TableChange, TypeNotes, chained, tokens
+from omnigraph.transaction.write_set.reshaped import Reshape, ReshapedTable
 
 
 class WriteSet:
@@ -47,10 +45,6 @@ class WriteSet:
         """Rows that match, committed and pending together; one filter text judges both.
 
         The answer depends on every entity of the type, and the footprint says so.
-
-        Raises:
-            InvalidRequestError: the columns asked for leave out the id while rows are pending: superseded rows could
-                not be told apart.
         """
         self._touch(type_key).reads_whole = True
         pending = self.pending.get(type_key)
@@ -66,10 +60,7 @@ class WriteSet:
         pending = self.pending.get(type_key)
         committed = self._committed_rows(type_key, ids, wanted)
         if pending is not None:
-            here = pending.with_ids(ids)
-            committed = pa.concat_tables(
-                [pending.unshadowed(committed), here if wanted is None else here.select(wanted)]
-            )
+            committed = pending.laid_over(committed, pending.with_ids(ids))
         return committed if columns is None else committed.select(list(columns))
 
     def existing_ids(self, type_key: str, ids: Sequence[str]) -> list[str]:
@@ -101,8 +92,7 @@ class WriteSet:
             committed = self._committed.rows_where(self._table(type_key), column, values, wanted)
         if pending is None:
             return committed
-        here = pending.rows.filter(pc.is_in(pending.rows[column], value_set=values))
-        return pa.concat_tables([pending.unshadowed(committed), here if wanted is None else here.select(wanted)])
+        return pending.laid_over(committed, pending.rows.filter(pc.is_in(pending.rows[column], value_set=values)))
 
     def edges_at(self, type_key: str, column: str, nodes: Sequence[str]) -> list[str]:
         """The ids of the edges with one end, `src` or `dst`, at one of these nodes, committed or pending.
@@ -111,12 +101,8 @@ class WriteSet:
         """
         pending = self.pending.get(type_key)
         if type_key in self.added or (pending is not None and (pending.replaces or pending.has_rows)):
-            return [
-                str(row_id)
-                for row_id in self.rows_where(type_key, column, pa.array(nodes, pa.string()), columns=[])[
-                    ID
-                ].to_pylist()
-            ]
+            rows = self.rows_where(type_key, column, pa.array(nodes, pa.string()), columns=[])
+            return [str(row_id) for row_id in rows[ID].to_pylist()]
         found = self._committed.edges_at(self._table(type_key), column, nodes)
         return [edge_id for edge_id in found if pending is None or not pending.deletes(edge_id)]
 
@@ -172,11 +158,7 @@ class WriteSet:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def insert(self, type_key: str, rows: pa.Table, *, fresh_ids: bool = False) -> None:
-        """Add entities that must be new; ids just made here (`fresh_ids`) are not looked up.
-
-        Raises:
-            ConflictError: one of the ids exists (`KeyConflict`).
-        """
+        """Add entities that must be new; ids just made here (`fresh_ids`) are not looked up."""
         if not fresh_ids:
             ids = [str(row_id) for row_id in rows[ID].to_pylist()]
             taken = [row_id for row_id, times in Counter(ids).items() if times > 1] or self._present(type_key, ids)

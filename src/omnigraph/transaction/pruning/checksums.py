@@ -37,19 +37,12 @@ def is_digest_of(body: bytes, noted: str) -> bool:
     return noted == (digest_of(body) if noted.startswith(_SHA) else _blake(body))
 
 
-def added_digests(parts: GraphContext, files: Iterable[str]) -> dict[str, str]:
-    """The checksums of files just written, by path; none where the tables are not on local disk, or of very many.
-
-    Args:
-        files: under its root; folders end with `/`.
-
-    Raises:
-        StoreRefused: a file that was just written cannot be read.
-    """
-    if not parts.table_files.is_near:
+def added_digests(context: GraphContext, files: Iterable[str]) -> dict[str, str]:
+    """The checksums of files just written, by path; none where the tables are not on local disk, or of very many."""
+    if not context.table_files.is_near:
         return {}
     # Texts, not `Path`: every commit comes through here.
-    root = parts.table_files.uri
+    root = context.table_files.uri
     found = [path for file in files for path in (_below(root, file) if file.endswith("/") else (file,))]
     if len(found) > limits.RECORDED_DIGESTS_MAX:
         return {}
@@ -97,9 +90,9 @@ def recorded_digests(entries: Iterable[Record]) -> dict[str, dict[str, str]]:
 class NewestDigests:
     """The checksums that the newest entries of a branch name, read on demand."""
 
-    def __init__(self, parts: GraphContext, head: Record) -> None:
+    def __init__(self, context: GraphContext, head: Record) -> None:
         first = max(head.pruned.floor, head.life or 1, head.number - limits.SEALED_FROM_ENTRIES_MAX)
-        self._entries = parts.log.backwards(head.branch, start=head.number, first=first, step=_READ_AHEAD)
+        self._entries = context.log.backwards(head.branch, start=head.number, first=first, step=_READ_AHEAD)
         self._found: dict[str, str] = {}
 
     def of(self, files: AbstractSet[str]) -> dict[str, str]:
@@ -112,10 +105,10 @@ class NewestDigests:
         return {path: self._found[path] for path in files & self._found.keys()}
 
 
-def read_digests(parts: GraphContext, table: str) -> dict[str, str]:
+def read_digests(context: GraphContext, table: str) -> dict[str, str]:
     """The checksums that are known of a table's files, by path; none where they are missing or cannot be read."""
     try:
-        found = json.loads(parts.store.get(paths.digests(table)))
+        found = json.loads(context.store.get(paths.digests(table)))
     except (StoreError, ValueError):
         return {}
     files = found.get("files") if isinstance(found, dict) else None
@@ -124,39 +117,33 @@ def read_digests(parts: GraphContext, table: str) -> dict[str, str]:
     return {path: digest for path, digest in files.items() if isinstance(digest, str)}
 
 
-def has_digests(parts: GraphContext, table: str) -> bool:
+def has_digests(context: GraphContext, table: str) -> bool:
     """Whether checksums of a table's files were noted, readable or not."""
     try:
-        parts.store.get(paths.digests(table))
+        context.store.get(paths.digests(table))
     except StoreError:
         return False
     return True
 
 
-def record(parts: GraphContext, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
-    """Note the checksums of files that have none yet, and forget those of files that are gone.
+def record(context: GraphContext, table: str, files: Iterable[str], recorded: NewestDigests) -> int:
+    """Note the checksums of files that have none yet, and forget those of files that are gone; returns how many.
 
-    Args:
-        table: the table's folder.
-        files: what a version of it consists of; folders end with `/`.
-        recorded: checksums that records name; these files are not read, for they may be damaged.
-
-    Returns:
-        int: how many files were read for it.
+    Files whose checksums records name are not read, for they may be damaged.
     """
-    known = read_digests(parts, table)
-    there = {listed.path: listed for listed in parts.table_files.list(f"{table}/")}
+    known = read_digests(context, table)
+    there = {listed.path: listed for listed in context.table_files.list(f"{table}/")}
     wanted = expanded(files, there)
     fresh = recorded.of(wanted - known.keys())
     for path in sorted(wanted - known.keys() - fresh.keys()):
         try:
-            fresh[path] = digest_of(parts.table_files.get(path))
+            fresh[path] = digest_of(context.table_files.get(path))
         except ObjectNotFound:
             continue  # a sweep was faster
     if fresh:
         kept = {path: digest for path, digest in known.items() if path in there} | fresh
         body = json.dumps({"format": 1, "files": kept, "sum": _sum(kept)}, separators=(",", ":")).encode()
-        parts.store.put(paths.digests(table), body)
+        context.store.put(paths.digests(table), body)
     return len(fresh)
 
 

@@ -1,11 +1,14 @@
-"""Look up committed rows by id: in the in-memory index if there is one, else by a table scan.
+"""Look up committed rows: in the in-memory index if there is one, else by a table scan.
 
-What was found is remembered with the places of the rows, so that staging need not look for them again.
+The index is a port, `RowIndex`: the layer above implements it from what it has in memory. An answer is about exactly
+the version asked for; None means that the tables must be searched. What was found is remembered with the addresses of
+the rows, so that staging need not look for them again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import date, datetime
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,13 +16,95 @@ import pyarrow.compute as pc
 from omnigraph import limits
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
+from omnigraph.storage.instants import milliseconds
 from omnigraph.storage.tables.addresses import as_addresses
-from omnigraph.storage.tables.table import ADDRESS
-from omnigraph.storage.tables.tables import RowAddresses, Table
-from omnigraph.transaction.finding import FoundEdge, RowIndex
-from omnigraph.transaction.lookup import rows_with
+from omnigraph.storage.tables.table import ADDRESS, quoted
+from omnigraph.storage.tables.tables import RowAddresses, StagedVersion, Table
 
 _EDGE = (ID, SRC, DST)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEdge:
+    """An edge of one version."""
+
+    id: str  # unique within its type
+    src: str  # the node it leaves
+    dst: str  # the node it reaches
+    address: int  # where it lies in that version
+
+
+class RowIndex(Protocol):
+    """Knows where rows are. Safe to use from several threads."""
+
+    def places(self, pin: Pin, ids: Sequence[str]) -> Mapping[str, int] | None:
+        """Where the rows with these ids lie in a version."""
+        ...
+
+    def edges(self, pin: Pin, column: str, nodes: Sequence[str]) -> Sequence[FoundEdge] | None:
+        """The edges of a version with one end at one of these nodes."""
+        ...
+
+    def learn(self, staged: StagedVersion) -> None:
+        """Take note of what a version has that was just made, be it ever published or not."""
+        ...
+
+
+def rows_with(
+    table: Table,
+    column: str,
+    values: "pa.Array[Any]",
+    *,
+    columns: Sequence[str] | None = None,
+    with_addresses: bool = False,
+) -> pa.Table:
+    """The rows that have one of these values in a column; null is no value, and both zeros are one.
+
+    Few values are looked up, through the index where there is one; many are found in one pass over the table.
+    """
+    wanted = pc.drop_null(pc.unique(values))
+    if pa.types.is_floating(wanted.type):
+        wanted = pa.concat_arrays([wanted, pc.negate(wanted.filter(pc.equal(wanted, pa.scalar(0.0, wanted.type))))])
+    if len(wanted) <= limits.ID_FILTER_IDS_MAX:
+        literals = [literal(value) for value in wanted.to_pylist()]
+        if all(text is not None for text in literals):
+            listed = ", ".join(text for text in literals if text is not None)
+            condition = f"{identifier(column)} IN ({listed})" if listed else "false"
+            return table.scan(columns=columns, filter=condition, with_addresses=with_addresses)
+    names = table.schema.names if columns is None else list(columns)
+    read = names if column in names else [*names, column]
+    returned = [*names, ADDRESS] if with_addresses else names
+    found = [
+        batch.filter(pc.is_in(batch.column(column), value_set=wanted)).select(returned)
+        for batch in table.batches(columns=read, with_addresses=with_addresses)
+    ]
+    if found:
+        return pa.Table.from_batches(found)
+    return table.scan(columns=names, filter="false", with_addresses=with_addresses)
+
+
+def identifier(column: str) -> str:
+    """A column's name in the filter language, whatever its letters."""
+    return f"`{column}`"
+
+
+def literal(value: object) -> str | None:
+    """A value in the filter language; None where it has no spelling that means exactly this value."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            # Others would be read as floats.
+            return str(value) if abs(value) < 2**63 else None
+        case str():
+            return quoted(value)
+        case datetime():
+            # A literal of that type counts nanoseconds and ends in the year 2262.
+            return f"to_timestamp_millis({milliseconds(value)})"
+        case date():
+            return f"date '{value.isoformat()}'"
+        case _:
+            return None
 
 
 @dataclass(slots=True)
@@ -50,70 +135,36 @@ class CommittedRows:
         self._known: dict[Pin, KnownRows] = {}
 
     def rows(self, table: Table, ids: "Sequence[str] | pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
-        """The rows with these ids.
-
-        Args:
-            table: the version to look in.
-            ids: the ids, repeated or not.
-            columns: which columns; all by default.
-
-        Returns:
-            pa.Table: the rows, in no promised order.
-        """
+        """The rows with these ids."""
         known_rows = self._of(table.pin)
         if len(ids) > limits.FOUND_ROWS_MAX and len(known_rows.places) < len(ids):
             return table.rows_with_ids(ids, columns=columns)
         texts = [str(row_id) for row_id in ids.to_pylist()] if isinstance(ids, pa.Array) else ids
-        unseen = [
-            row_id
-            for row_id in dict.fromkeys(texts)
-            if row_id not in known_rows.places and row_id not in known_rows.absent
-        ]
-        if unseen:
-            found = None
-            if self._finder is not None and len(unseen) <= limits.FOUND_ROWS_MAX:
-                found = self._finder.places(table.pin, unseen)
-            if found is None:
-                return self._scan_for(table, texts, columns, known_rows)
-            known_rows.add(unseen, found)
-        return _read(
-            table,
-            {row_id: known_rows.places[row_id] for row_id in texts if row_id in known_rows.places},
-            columns,
-            known_rows,
-        )
+        if self._find(table.pin, list(dict.fromkeys(texts))):
+            return self._scan_for(table, texts, columns, known_rows)
+        places = {row_id: known_rows.places[row_id] for row_id in texts if row_id in known_rows.places}
+        return _read(table, places, columns, known_rows)
+
+    def _find(self, pin: Pin, ids: Sequence[str]) -> list[str]:
+        """Look ids up in the index; returns those that it cannot tell of."""
+        known = self._of(pin)
+        unseen = [row_id for row_id in ids if row_id not in known.places and row_id not in known.absent]
+        if unseen and self._finder is not None and len(unseen) <= limits.FOUND_ROWS_MAX:
+            found = self._finder.places(pin, unseen)
+            if found is not None:
+                known.add(unseen, found)
+                return []
+        return unseen
 
     def existing_ids(self, table: Table, ids: Sequence[str]) -> list[str]:
-        """Those of few ids that rows have.
-
-        Args:
-            table: the version to look in.
-            ids: the ids, each once.
-
-        Returns:
-            list[str]: in the same order.
-        """
+        """Those of few ids that rows have."""
         known_rows = self._of(table.pin)
-        unseen = [row_id for row_id in ids if row_id not in known_rows.places and row_id not in known_rows.absent]
-        found = None if self._finder is None or not unseen else self._finder.places(table.pin, unseen)
-        if found is not None:
-            known_rows.add(unseen, found)
-        elif unseen:
+        if unseen := self._find(table.pin, ids):
             self._scan_for(table, unseen, [ID], known_rows)
         return [row_id for row_id in ids if row_id in known_rows.places]
 
     def rows_where(self, table: Table, column: str, values: "pa.Array[Any]", columns: Sequence[str] | None) -> pa.Table:
-        """The rows that have one of these values in a column; null is no value.
-
-        Args:
-            table: the version to look in.
-            column: the column.
-            values: of the column's own type.
-            columns: which columns; all by default.
-
-        Returns:
-            pa.Table: the rows, in no promised order.
-        """
+        """The rows that have one of these values in a column; null is no value."""
         if column not in (SRC, DST) or len(values) > limits.FOUND_ROWS_MAX or not _has_ends(table):
             return rows_with(table, column, values, columns=columns)
         nodes = [str(node_id) for node_id in pc.drop_null(pc.unique(values)).to_pylist()]
@@ -121,57 +172,26 @@ class CommittedRows:
         return _read(table, {edge.id: edge.address for edge in edges}, columns, self._of(table.pin))
 
     def edges_at(self, table: Table, column: str, nodes: Sequence[str]) -> list[str]:
-        """The ids of the edges with one end at one of these nodes.
-
-        Args:
-            table: the version to look in.
-            column: which end: `src` or `dst`.
-            nodes: the nodes, each once.
-
-        Returns:
-            list[str]: each edge once.
-        """
+        """The ids of the edges with one end at one of these nodes."""
         if len(nodes) > limits.FOUND_ROWS_MAX:
             found = rows_with(table, column, pa.array(nodes, pa.string()), columns=[ID])
             return [str(row_id) for row_id in found.column(ID).to_pylist()]
         return [edge.id for edge in self._edges(table, column, nodes)]
 
     def cached_edges(self, pin: Pin, ids: Sequence[str]) -> list[FoundEdge] | None:
-        """The edges with these ids, if all were found before.
-
-        Returns:
-            list[FoundEdge] | None: None if one of them was not.
-        """
+        """The edges with these ids, if all were found before."""
         known = self._of(pin).edges
         found = [edge for row_id in ids if (edge := known.get(row_id)) is not None]
         return found if len(found) == len(ids) else None
 
     def places(self, table: Table, ids: Sequence[str]) -> tuple[RowAddresses | None, set[str]]:
-        """Return the known addresses of rows to replace or delete.
-
-        Args:
-            table: the version they are staged on.
-            ids: their ids, each once; where there are many, none: then what is known is all.
-
-        Returns:
-            tuple[RowAddresses | None, set[str]]: the places, and the ids that the version certainly has not.
-        """
+        """Return the known addresses of rows to replace or delete."""
         known_rows = self._of(table.pin)
-        if self._finder is not None and len(ids) <= limits.FOUND_ROWS_MAX:
-            unseen = [row_id for row_id in ids if row_id not in known_rows.places and row_id not in known_rows.absent]
-            found = self._finder.places(table.pin, unseen) if unseen else None
-            if found is not None:
-                known_rows.add(unseen, found)
+        self._find(table.pin, ids)
         return RowAddresses(table.pin.version, known_rows.places), known_rows.absent
 
     def remember_addresses(self, pin: Pin, places: Mapping[str, int], absent: Iterable[str]) -> None:
-        """Remember where rows of a version lie, and which ids it does not have.
-
-        Args:
-            pin: the version.
-            places: addresses by id.
-            absent: ids that no row has.
-        """
+        """Remember where rows of a version lie, and which ids it does not have."""
         known_rows = self._of(pin)
         known_rows.places.update(places)
         known_rows.absent.update(absent)

@@ -19,36 +19,25 @@ from omnigraph.storage.records.change_file import ChangedIds, change_file_bytes
 from omnigraph.storage.records.read import footprint_bytes, read_footprint
 from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction.graph_context import GraphContext
-from omnigraph.transaction.pending import Adopted, chained
-from omnigraph.transaction.tokens import tokens
 from omnigraph.transaction.write_set import WriteSet
+from omnigraph.transaction.write_set.pending import Adopted, chained, tokens
 
 
 @dataclass(frozen=True, slots=True)
 class StagedCommit:
-    """Everything a publish needs; where the in-process and the bulk write paths join.
+    """Everything a publish needs; where the in-process and the bulk write paths join."""
 
-    Attributes:
-        tables: per touched type, the staged version and what it was staged on.
-        added: tables that are new in the map.
-        removed: types that leave the map.
-        schema: digest of the schema after the write.
-        footprint: what was read and written.
-        changes: what changed.
-        notes: further facts for the record.
-        restage: per type, how to stage it again on another version; types without cannot be.
-        adopted: of the types in `tables`, those whose version another line has made: it is nobody's here to move, to
-            stage again or to delete.
-    """
-
-    tables: Mapping[str, StagedVersion]
-    added: Mapping[str, Pin]
-    removed: frozenset[str]
-    schema: str
+    tables: Mapping[str, StagedVersion]  # per touched type, the staged version and what it was staged on
+    added: Mapping[str, Pin]  # tables that are new in the map
+    removed: frozenset[str]  # types that leave the map
+    schema: str  # digest of the schema after the write
     footprint: Footprint
     changes: Changes
-    notes: dict[str, object]
+    notes: dict[str, object]  # further facts for the record
+    # per type, how to stage it again on another version; types without cannot be
     restage: Mapping[str, Callable[[Pin], StagedVersion]]
+    # of the types in `tables`, those whose version another line has made: it is nobody's here to move, to stage again
+    # or to delete
     adopted: frozenset[str] = frozenset()
 
     def pins_on(self, head: Record) -> dict[str, Pin]:
@@ -68,22 +57,22 @@ def nothing_staged(head: Record) -> StagedCommit:
     return StagedCommit({}, {}, frozenset(), head.schema, Footprint(), NO_CHANGES, {}, {})
 
 
-def stage(parts: GraphContext, write_set: WriteSet) -> StagedCommit:
+def stage(context: GraphContext, write_set: WriteSet) -> StagedCommit:
     """Stage every touched table. Nothing is visible afterwards; what fails leaves unreferenced files at most."""
     restage: dict[str, Callable[[Pin], StagedVersion]] = {
-        key: partial(parts.tables.stage_rows, rows=write_set.effect(key)) for key in write_set.pending
+        key: partial(context.tables.stage_rows, rows=write_set.effect(key)) for key in write_set.pending
     }
     for key, change in write_set.table_changes.items():
         # First the columns, then the rows that use them.
         restage[key] = chained(change, restage[key]) if key in restage else change
-    tables = parts.tables.stage_many(
+    tables = context.tables.stage_many(
         {key: partial(_one, stage_one, write_set.start_pin(key)) for key, stage_one in restage.items()},
         is_little=not write_set.table_changes
         and sum(map(len, write_set.pending.values())) <= limits.STAGE_IN_TURN_ROWS_MAX,
     )
-    if parts.finder is not None:
+    if context.finder is not None:
         for table in tables.values():
-            parts.finder.learn(table)
+            context.finder.learn(table)
     # Rows that can be staged again elsewhere without running anything; another change has to be planned again.
     again = {
         key: restage_one
@@ -99,10 +88,10 @@ def stage(parts: GraphContext, write_set: WriteSet) -> StagedCommit:
         added=write_set.added,
         removed=write_set.removed,
         schema=write_set.schema,
-        footprint=_outside_if_large(parts, footprint),
+        footprint=_outside_if_large(context, footprint),
         # A table whose layout alone changed has no changes, whatever was done to its files.
         changes=_changes(
-            parts,
+            context,
             {
                 key: table
                 for key, table in tables.items()
@@ -115,7 +104,7 @@ def stage(parts: GraphContext, write_set: WriteSet) -> StagedCommit:
     )
 
 
-def restaged(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit | None:
+def restaged(context: GraphContext, staged: StagedCommit, head: Record) -> StagedCommit | None:
     """The same effect, with every file written again, on top of `head`; None where only running again would do."""
     if not staged.tables.keys() <= staged.restage.keys():
         return None
@@ -126,8 +115,8 @@ def restaged(parts: GraphContext, staged: StagedCommit, head: Record) -> StagedC
     return replace(
         staged,
         tables=tables,
-        footprint=_outside_if_large(parts, replace(staged.footprint, file=None)),
-        changes=_changes(parts, tables),
+        footprint=_outside_if_large(context, replace(staged.footprint, file=None)),
+        changes=_changes(context, tables),
     )
 
 
@@ -178,24 +167,24 @@ def _is_huge(table: StagedVersion) -> bool:
     return twice + len(table.updated_ids) > limits.FOOTPRINT_TOKENS_MAX
 
 
-def _outside_if_large(parts: GraphContext, footprint: Footprint) -> Footprint:
+def _outside_if_large(context: GraphContext, footprint: Footprint) -> Footprint:
     """The footprint with a file of its own written, when it is too large for the record; still at hand in memory."""
     if footprint.token_count <= limits.INLINE_FOOTPRINT_TOKENS_MAX:
         return footprint
-    path = paths.footprint_file(parts.ids.new())
-    parts.store.put(path, footprint_bytes(footprint))
+    path = paths.footprint_file(context.ids.new())
+    context.store.put(path, footprint_bytes(footprint))
     return replace(footprint, file=path)
 
 
-def at_hand(parts: GraphContext, footprint: Footprint) -> Footprint:
+def at_hand(context: GraphContext, footprint: Footprint) -> Footprint:
     """The footprint with its parts, fetched when they lie in a file of their own."""
     if footprint.file is None or footprint.types:
         return footprint
-    found = read_footprint(parts.store.get(footprint.file), path=paths.absolute(parts.store, footprint.file))
+    found = read_footprint(context.store.get(footprint.file), path=paths.absolute(context.store, footprint.file))
     return replace(found, file=footprint.file)
 
 
-def _changes(parts: GraphContext, tables: Mapping[str, StagedVersion]) -> Changes:
+def _changes(context: GraphContext, tables: Mapping[str, StagedVersion]) -> Changes:
     ids = {
         key: ChangedIds(table.inserted_ids, table.updated_ids, table.deleted_ids)
         for key, table in tables.items()
@@ -212,6 +201,6 @@ def _changes(parts: GraphContext, tables: Mapping[str, StagedVersion]) -> Change
     }
     if inline or not all(is_known(some) for changed in ids.values() for some in changed):
         return Changes(types)  # of very many only the number is known: whoever wants them compares the versions
-    path = paths.change_file(parts.ids.new())
-    parts.store.put(path, change_file_bytes(ids))
+    path = paths.change_file(context.ids.new())
+    context.store.put(path, change_file_bytes(ids))
     return Changes(types, path)

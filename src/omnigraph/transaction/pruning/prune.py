@@ -26,53 +26,40 @@ from omnigraph.model.times import sampled
 from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.log import Done
-from omnigraph.transaction.prune_floor import bases_of_writes, first_not_older, floor_below
+from omnigraph.transaction.pruning.floor import bases_of_writes, first_not_older, floor_below
 from omnigraph.transaction.publish import Draft, entry_after
-from omnigraph.transaction.stage_versions import nothing_staged
 from omnigraph.transaction.validation import (
     require_optional_seconds,
     require_optional_text,
     require_optional_whole_number,
 )
+from omnigraph.transaction.write_set.stage import nothing_staged
 
 _SECOND_US = 1_000_000
 _READ_AHEAD = 8
+SWEEP_ACTOR = "omnigraph:sweep"
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which commits a prune marks. With `keep` and `older_than_s` both, only those that neither keeps.
+    """Which commits a prune marks. With `keep` and `older_than_s` both, only those that neither keeps."""
 
-    Attributes:
-        keep: how many of the newest stay; the newest always does.
-        older_than_s: those younger than this stay.
-        numbers: these entries instead, whatever their age.
-        now: gives no time to those who still use what is marked: neither the window nor the anchor keeps its data.
-    """
-
-    keep: int | None = None
-    older_than_s: float | None = None
-    numbers: tuple[int, ...] = ()
+    keep: int | None = None  # how many of the newest stay; the newest always does
+    older_than_s: float | None = None  # those younger than this stay
+    numbers: tuple[int, ...] = ()  # these entries instead, whatever their age
+    # gives no time to those who still use what is marked: neither the window nor the anchor keeps its data
     now: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedBranch:
-    """What a prune did, or would do, to one branch.
-
-    Attributes:
-        branch: name of the pruned branch.
-        before: what had been pruned before.
-        after: what is pruned now.
-        first: with which entry the branch began; lower ones are of a branch that had the name before.
-        entry: the mark; None where nothing was to be marked, or nothing was done.
-    """
+    """What a prune did, or would do, to one branch."""
 
     branch: str
-    before: Pruned
-    after: Pruned
-    first: int
-    entry: Record | None
+    before: Pruned  # what had been pruned before
+    after: Pruned  # what is pruned now
+    first: int  # with which entry the branch began; lower ones are of a branch that had the name before
+    entry: Record | None  # the mark; None where nothing was to be marked, or nothing was done
 
     @property
     def marked(self) -> int:
@@ -93,11 +80,7 @@ class PrunedBranch:
 
 
 def check(policy: Policy) -> None:
-    """Refuse a policy that says nothing, or what cannot be.
-
-    Raises:
-        InvalidRequestError: it says why.
-    """
+    """Refuse a policy that says nothing, or what cannot be."""
     if policy.keep is None and policy.older_than_s is None and not policy.numbers and not policy.now:
         raise InvalidRequestError("cleanup requires at least one of --keep or --older-than", code="no_policy")
     keep = require_optional_whole_number(policy.keep, "the number of commits to keep")
@@ -109,15 +92,9 @@ def check(policy: Policy) -> None:
 
 
 def prune(
-    parts: GraphContext, branch: str, policy: Policy, *, actor: str | None = None, dry_run: bool = False
+    context: GraphContext, branch: str, policy: Policy, *, actor: str | None = None, dry_run: bool = False
 ) -> PrunedBranch:
-    """Mark what a policy does not keep, in one entry.
-
-    `policy`: what to keep.
-    `dry_run`: only say what would be marked.
-
-    Returns:
-        PrunedBranch: what was marked.
+    """Mark what a policy does not keep, in one entry; with `dry_run`, only say what would be marked.
 
     Raises:
         NotFoundError: there is no such branch.
@@ -127,44 +104,44 @@ def prune(
     check(policy)
     name = paths.branch_name(branch)
     if not dry_run:
-        parts.refuse_read_only()
+        context.refuse_read_only()
     require_optional_text(actor, "the actor")
     for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
-        head = parts.log.live_head(name)
-        after = marked(parts, head, policy)
+        head = context.log.live_head(name)
+        after = marked(context, head, policy)
         if dry_run or after == head.pruned:
             return PrunedBranch(name, head.pruned, after, head.life or 1, None)
         reached(Failpoint.PRUNE_PLANNED)
         draft = Draft(branch=name, kind=CommitKind.PRUNE, actor=actor)
-        entry = replace(entry_after(parts, head, nothing_staged(head), draft), pruned=after)
-        outcome = parts.log.put(entry, after=head)
+        entry = replace(entry_after(context, head, nothing_staged(head), draft), pruned=after)
+        outcome = context.log.put(entry, after=head)
         if isinstance(outcome, Done):
             reached(Failpoint.PRUNE_ENTRY_PUT)
             return PrunedBranch(name, head.pruned, after, head.life or 1, outcome.entry)
-        parts.clock.sleep(backoff_s(attempt))
+        context.clock.sleep(backoff_s(attempt))
     raise ConflictError(f"branch '{name}' is too busy: others keep writing its log; try again", code="too_busy")
 
 
-def marked(parts: GraphContext, head: Record, policy: Policy) -> Pruned:
+def marked(context: GraphContext, head: Record, policy: Policy) -> Pruned:
     """What is pruned once a policy was applied to a branch with this head; the same again where that is nothing new."""
     before = head.pruned
     if policy.numbers:
-        return _singly_marked(parts, head, policy)
-    newest, anchor, oldest_to_keep = _newest_commits(parts, head, policy)
+        return _singly_marked(context, head, policy)
+    newest, anchor, oldest_to_keep = _newest_commits(context, head, policy)
     start = max(before.floor, head.life or 1)
     if policy.older_than_s is not None:
-        instant = parts.clock.now_us() - int(policy.older_than_s * _SECOND_US)
-        by_age = first_not_older(parts, head, start, instant)
+        instant = context.clock.now_us() - int(policy.older_than_s * _SECOND_US)
+        by_age = first_not_older(context, head, start, instant)
         oldest_to_keep = by_age if oldest_to_keep is None else min(oldest_to_keep, by_age)
     shown_from = max(min(newest, oldest_to_keep if oldest_to_keep is not None else newest), start)
     through = max(before.through, shown_from - 1 if shown_from > start else 0)
     if through == before.through and not _may_rise(before, policy):
         return before
     floor = floor_below(
-        parts,
+        context,
         head,
         at_most=min(shown_from, newest) if policy.now else min(shown_from, newest, anchor),
-        window_s=0 if policy.now else parts.settings.protection_s,
+        window_s=0 if policy.now else context.settings.protection_s,
     )
     return Pruned(
         floor=floor,
@@ -172,7 +149,7 @@ def marked(parts: GraphContext, head: Record, policy: Policy) -> Pruned:
         single=tuple(number for number in before.single if number > through),
         gone=tuple(number for number in before.gone if number >= floor),
         ages=sampled([(number, at_us) for number, at_us in before.ages if number >= floor], limits.PRUNED_AGES_MAX),
-        unswept=parts.log.floors.highest(head.branch),
+        unswept=context.log.floors.highest(head.branch),
     )
 
 
@@ -181,14 +158,14 @@ def _may_rise(before: Pruned, policy: Policy) -> bool:
     return before.floor <= before.through or policy.now
 
 
-def _newest_commits(parts: GraphContext, head: Record, policy: Policy) -> tuple[int, int, int | None]:
+def _newest_commits(context: GraphContext, head: Record, policy: Policy) -> tuple[int, int, int | None]:
     """Entries of the newest commit, of the one before it, and of the oldest that `keep` keeps; reads what is kept."""
     start = max(head.pruned.floor, head.life or 1)
     wanted = max(policy.keep, 1) if policy.keep is not None else 1 if policy.older_than_s is None else None
     found: list[int] = []
     listed: list[int] = []
     for entry in chain(
-        [head], parts.log.backwards(head.branch, start=head.number_before, first=start, step=_READ_AHEAD)
+        [head], context.log.backwards(head.branch, start=head.number_before, first=start, step=_READ_AHEAD)
     ):
         if entry.is_commit:
             found.append(entry.number)
@@ -202,7 +179,7 @@ def _newest_commits(parts: GraphContext, head: Record, policy: Policy) -> tuple[
     return found[0], found[1] if len(found) > 1 else found[0], oldest
 
 
-def _singly_marked(parts: GraphContext, head: Record, policy: Policy) -> Pruned:
+def _singly_marked(context: GraphContext, head: Record, policy: Policy) -> Pruned:
     before = head.pruned
     single = sorted({*before.single, *(number for number in policy.numbers if number > before.through)})
     if len(single) > limits.PRUNED_SINGLE_MAX:
@@ -210,28 +187,47 @@ def _singly_marked(parts: GraphContext, head: Record, policy: Policy) -> Pruned:
             f"branch '{head.branch}' would have {len(single)} commits marked one by one, of at most "
             f"{limits.PRUNED_SINGLE_MAX}; prune by number or age first"
         )
-    gone = _without_grace(parts, head, {*single, *policy.numbers} - {*before.gone}, policy)
-    return replace(before, single=tuple(single), gone=tuple(sorted({*before.gone, *_with_marks(parts, head, gone)})))
+    gone = _without_grace(context, head, {*single, *policy.numbers} - {*before.gone}, policy)
+    return replace(before, single=tuple(single), gone=tuple(sorted({*before.gone, *_with_marks(context, head, gone)})))
 
 
-def _with_marks(parts: GraphContext, head: Record, numbers: set[int]) -> set[int]:
+def _with_marks(context: GraphContext, head: Record, numbers: set[int]) -> set[int]:
     """Entries of commits, and the marks right behind them, which name the same versions."""
     found = set(numbers)
     for number in numbers:
         for later in range(number + 1, head.number):
-            entry = parts.log.read(head.branch, later)
+            entry = context.log.read(head.branch, later)
             if entry is not None and entry.is_commit:
                 break
             found.add(later)
     return found
 
 
-def _without_grace(parts: GraphContext, head: Record, marked: set[int], policy: Policy) -> set[int]:
+def _without_grace(context: GraphContext, head: Record, marked: set[int], policy: Policy) -> set[int]:
     """Of marked entries, those whose data need not wait: with `now` those that were named, else those of age."""
-    kept = set(bases_of_writes(parts, head.branch))
+    kept = set(bases_of_writes(context, head.branch))
     if policy.now:
         return ({*policy.numbers} & marked) - kept
-    _, anchor, _ = _newest_commits(parts, head, Policy(keep=2))
-    instant = parts.clock.now_us() - int(parts.settings.protection_s * _SECOND_US)
-    entries = (parts.log.read(head.branch, number) for number in sorted(marked - kept - {anchor}))
+    _, anchor, _ = _newest_commits(context, head, Policy(keep=2))
+    instant = context.clock.now_us() - int(context.settings.protection_s * _SECOND_US)
+    entries = (context.log.read(head.branch, number) for number in sorted(marked - kept - {anchor}))
     return {entry.number for entry in entries if entry is not None and entry.created_at_us < instant}
+
+
+def put_barrier(context: GraphContext, branch: str) -> Record | None:
+    """Put a barrier at the end of a branch's log.
+
+    A writer without an intent that staged before finds its place taken, reads the barrier and writes its files anew;
+    what it had staged before may be deleted.
+    """
+    for attempt in range(1, limits.PUBLISH_ATTEMPTS_MAX + 1):
+        head = context.log.head(branch, tentative=True)
+        if head is None or not head.is_live:
+            return None
+        draft = Draft(branch=branch, kind=CommitKind.BARRIER, actor=SWEEP_ACTOR)
+        entry = entry_after(context, head, nothing_staged(head), draft)
+        outcome = context.log.put(entry, after=head)
+        if isinstance(outcome, Done):
+            return outcome.entry
+        context.clock.sleep(backoff_s(attempt))
+    raise ConflictError(f"branch '{branch}' is too busy: others keep writing its log; try again", code="too_busy")
