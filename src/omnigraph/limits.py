@@ -197,6 +197,8 @@ EXPORT_BATCH_ROWS_MAX = 65_536
 # Tasks on Spark: graphs whose tables one worker keeps open; rows that one task reads of a table.
 LOCATIONS_OPEN_MAX = 8
 SPARK_TASK_ROWS = 1_000_000
+# Tables up to so many rows are read in this process by a query on Spark, and sent along with its plan.
+SPARK_QUERY_LOCAL_ROWS = 10_000
 # Rows written through Spark's own `df.write`: up to this size on disk one process loads them, more a Spark of its own.
 FORMAT_WRITE_LOCAL_BYTES_MAX = 256 * 1024**2
 # Analytics: vertices whose state one process holds; edges of a block; up to how many edges are worked on in one place.

@@ -33,6 +33,16 @@ def spark_module(name: str) -> Any:  # noqa: ANN401  (a module)
     return import_module(f"omnigraph.pipeline.{name}")
 
 
+def start_session(master: str) -> None:
+    """Create the Spark session of this process.
+
+    Raises:
+        UnavailableError: there is no suitable Java, or Spark does not start.
+        InvalidRequestError: there is a session already, with another master.
+    """
+    spark_module("session").spark_session(spark_module("settings").SparkSettings(master=master))
+
+
 def session_for(engine: Engine) -> Any:  # noqa: ANN401  (what belongs to Spark has no type here)
     """Return the Spark session of this process, created if there is none.
 

@@ -137,10 +137,11 @@ class Graph(StorageInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = "auto",
         **point: Unpack[PointKeywords],
     ) -> Result:
         self._open()
-        return self._reader.query(query, params, name=name, limits=limits, **point)
+        return self._reader.query(query, params, name=name, limits=limits, engine=engine, **point)
 
     def stream(
         self,

@@ -23,10 +23,14 @@ class Result:
         query_name: the query's name.
         branch: whose head was read; None for a read at a commit.
         commit: the commit that was read.
+        engine: what found the rows, `local` or `spark`.
     """
 
-    def __init__(self, table: pa.Table, *, query_name: str, branch: str | None, commit: str) -> None:
+    def __init__(
+        self, table: pa.Table, *, query_name: str, branch: str | None, commit: str, engine: str = "local"
+    ) -> None:
         self._table = table
+        self.engine = str(engine)
         self.query_name = query_name
         self.branch = branch
         self.commit = commit
@@ -76,6 +80,8 @@ class Result:
             document["columns"] = self.columns
         document["rows"] = self.to_pylist()
         document["graph_commit_id"] = self.commit
+        if self.engine != "local":
+            document["engine"] = self.engine
         return document
 
     def __len__(self) -> int:
@@ -101,6 +107,7 @@ class Result:
             query_name=self.query_name,
             branch=self.branch,
             commit=self.commit,
+            engine=self.engine,
         )
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
         body = "".join(

@@ -8,12 +8,14 @@ from typing import Self, TypeVar, Unpack
 
 import pyarrow as pa
 
+from omnigraph.api.engines import Engine, engine_of
 from omnigraph.api.interface.snapshot import SnapshotInterface
 from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.query_result import Result, ResultStream
 from omnigraph.api.schemas import Schemas
+from omnigraph.api.spark_query import open_spark_query, rows_on_spark, run_query
 from omnigraph.branch.find_entry import entry_at
 from omnigraph.branch.point import Point, PointKeywords, point_of
 from omnigraph.embedding.choose import choose_provider
@@ -85,14 +87,15 @@ class GraphReader:
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = Engine.AUTO,
         **point: Unpack[PointKeywords],
     ) -> Result:
         """Run a query at any state; see `Graph.query`."""
         at = point_of(point)
         for _ in range(_HEAD_READS_MAX if at.is_head else 0):
             with suppress(ReclaimedError):  # pruned and swept between the look at the head and the reading of rows
-                return self._head(at.branch).query(query, params, name=name, limits=limits)
-        return self.snapshot(point=at).query(query, params, name=name, limits=limits)
+                return self._head(at.branch).query(query, params, name=name, limits=limits, engine=engine)
+        return self.snapshot(point=at).query(query, params, name=name, limits=limits, engine=engine)
 
     def explain(self, query: str | PreparedQuery, *, name: str | None = None, **point: Unpack[PointKeywords]) -> str:
         """Describe the plan of a query; see `Graph.explain`."""
@@ -137,12 +140,20 @@ class Snapshot(SnapshotInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = Engine.AUTO,
     ) -> Result:
         at = self._open()
+        chosen = engine_of(engine)
         compiled, bound = self._bind(query, params, name)
         with self._reporting_pruned_data():
-            rows = self._reader.engine.run(at, compiled, bound, schema=self.schema, limits=limits)
-        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit)
+            rows, used = run_query(
+                chosen,
+                lambda: self._reader.engine.run(at, compiled, bound, schema=self.schema, limits=limits),
+                lambda session: rows_on_spark(
+                    open_spark_query(self._reader.parts, self._record, self.schema, session), compiled, bound, limits
+                ),
+            )
+        return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit, engine=used)
 
     def stream(
         self,

@@ -14,6 +14,7 @@ from omnigraph.api.load import load
 from omnigraph.api.load_options import LoadOptions
 from omnigraph.api.results import LoadResult
 from omnigraph.api.schemas import Schemas
+from omnigraph.api.spark_query import SparkQueries
 from omnigraph.branch.find_entry import entry_at
 from omnigraph.branch.point import PointKeywords, point_of
 from omnigraph.errors import InvalidRequestError, NotFoundError
@@ -30,7 +31,7 @@ from omnigraph.transaction.options import WriteKeywords, WriteOptions, write_opt
 # ruff: noqa: ANN401  (Spark's objects, see above)
 
 
-class GraphSpark:
+class GraphSpark(SparkQueries):
     """Spark on a graph: `graph.spark`."""
 
     def __init__(self, parts: GraphContext, schemas: Schemas) -> None:

@@ -91,14 +91,9 @@ def add_retention(parser: ArgumentParser, *, what: str = "commits", prefix: str 
     )
 
 
-def add_engine(parser: ArgumentParser) -> None:
+def add_engine(parser: ArgumentParser, help: str = "where to run; auto uses Spark for large graphs") -> None:
     """Add `--engine` for work that is small or large."""
-    parser.add_argument(
-        "--engine",
-        choices=("auto", "local", "spark"),
-        default="auto",
-        help="where to run; auto uses Spark for large graphs",
-    )
+    parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help=help)
 
 
 def add_load_engine(parser: ArgumentParser) -> None:

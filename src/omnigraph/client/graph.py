@@ -115,9 +115,11 @@ class RemoteGraph(GraphInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = "auto",
         **point: Unpack[PointKeywords],
     ) -> Result:
-        return fetch_rows(self._open(), query_body(query, params, name, limits, values.point_fields(point_of(point))))
+        state = values.point_fields(point_of(point))
+        return fetch_rows(self._open(), query_body(query, params, name, limits, state, engine=engine))
 
     def stream(
         self,

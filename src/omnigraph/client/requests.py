@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from omnigraph.api.engines import Engine, engine_of
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.client.wire import Wire, without_nones
@@ -20,6 +21,8 @@ def query_body(
     name: str | None,
     limits: QueryLimits,
     state: Mapping[str, object],
+    *,
+    engine: str = "auto",
 ) -> dict[str, object]:
     """Make the body of a request that runs a query at a state.
 
@@ -29,7 +32,8 @@ def query_body(
     if limits is not DEFAULT_LIMITS:
         raise InvalidRequestError("a server has its own limits: a query to it cannot name others", code="own_limits")
     text, chosen = as_text(query, name)
-    return without_nones({"query": text, "name": chosen, "params": json_params(params), **state})
+    where = None if engine_of(engine) is Engine.AUTO else engine
+    return without_nones({"query": text, "name": chosen, "params": json_params(params), "engine": where, **state})
 
 
 def write_fields(options: WriteOptions) -> dict[str, object]:

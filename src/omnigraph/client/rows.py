@@ -25,11 +25,13 @@ class About:
         query_name: the query's name.
         branch: whose head was read; None for a read at a commit.
         commit: the commit that was read.
+        engine: what found the rows.
     """
 
     query_name: str
     branch: str | None
     commit: str
+    engine: str = "local"
 
 
 def fetch_rows(wire: Wire, body: dict[str, object]) -> Result:
@@ -39,7 +41,7 @@ def fetch_rows(wire: Wire, body: dict[str, object]) -> Result:
         plain = reader.schema.remove_metadata()
         table = pa.Table.from_batches([_with_schema(plain, batch) for batch in reader], plain)
         about = _about(reader.schema)
-    return Result(table, query_name=about.query_name, branch=about.branch, commit=about.commit)
+    return Result(table, query_name=about.query_name, branch=about.branch, commit=about.commit, engine=about.engine)
 
 
 def stream_rows(wire: Wire, body: dict[str, object]) -> ResultStream:

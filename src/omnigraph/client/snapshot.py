@@ -48,9 +48,17 @@ class RemoteSnapshot(SnapshotInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = "auto",
     ) -> Result:
-        found = fetch_rows(self._open(), query_body(query, params, name, limits, {"snapshot": self.commit}))
-        return Result(found.to_arrow(), query_name=found.query_name, branch=self._head_of, commit=found.commit)
+        body = query_body(query, params, name, limits, {"snapshot": self.commit}, engine=engine)
+        found = fetch_rows(self._open(), body)
+        return Result(
+            found.to_arrow(),
+            query_name=found.query_name,
+            branch=self._head_of,
+            commit=found.commit,
+            engine=found.engine,
+        )
 
     def stream(
         self,

@@ -63,7 +63,7 @@ def cast_batch(rows: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     Raises:
         pa.ArrowInvalid: a value has no place in its new type.
     """
-    arrays: list[Any] = [_cast(rows.column(field.name), field.type) for field in columns]
+    arrays: list[Any] = [cast_array(rows.column(field.name), field.type) for field in columns]
     return pa.RecordBatch.from_arrays(arrays, schema=columns)
 
 
@@ -86,7 +86,8 @@ def _of_table(field: "pa.Field[Any]", table: pa.Schema) -> pa.DataType:
     return known if known is not None and whole and pa.types.is_integer(known) else field.type
 
 
-def _cast(column: "pa.Array[Any]", to: pa.DataType) -> "pa.Array[Any]":
+def cast_array(column: "pa.Array[Any]", to: pa.DataType) -> "pa.Array[Any]":
+    """Values in another type."""
     if column.type == to:
         return column
     if pa.types.is_fixed_size_list(column.type) and not pa.types.is_fixed_size_list(to):

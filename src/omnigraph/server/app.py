@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from omnigraph import limits
+from omnigraph.api.engines import start_session
 from omnigraph.clock import SystemClock
 from omnigraph.errors import GraphError
 from omnigraph.ids import UlidSource
@@ -77,6 +78,8 @@ def create_app_over(settings: ServerSettings, graphs: Graphs) -> FastAPI:
         # The scheduler limits the calls; streams have threads of their own, so that neither waits for the other.
         threads = settings.threads + limits.SERVER_STREAM_THREADS_MAX
         anyio.to_thread.current_default_thread_limiter().total_tokens = threads
+        if settings.spark is not None:
+            await anyio.to_thread.run_sync(start_session, settings.spark)
         maintenance = create_maintenance(settings, graphs)
         maintenance.start()
         try:

@@ -7,11 +7,12 @@ from typing import Annotated, Self
 
 from fastapi import Depends, Request
 
+from omnigraph.api.engines import Engine, engine_of
 from omnigraph.api.graph import Graph
 from omnigraph.api.options import MAIN_BRANCH
 from omnigraph.branch.tags import tag_name
 from omnigraph.clock import Clock
-from omnigraph.errors import GraphError, NotFoundError, ReclaimedError
+from omnigraph.errors import GraphError, InvalidRequestError, NotFoundError, ReclaimedError
 from omnigraph.execution.query_limits import QueryLimits
 from omnigraph.ids import IdSource
 from omnigraph.policy.rules import Action
@@ -101,6 +102,21 @@ class GraphCall:
         # At most the actor's share: a query that can never fit must fail for good, not ask the client to retry.
         bytes_max = min(settings.query_bytes_max, settings.share_of_one(settings.queries_bytes_max))
         return QueryLimits(memory_bytes=bytes_max, seconds=settings.query_s_max, shared=self.query_memory)
+
+    def query_engine(self, wanted: str = Engine.AUTO) -> Engine:
+        """Return the engine of a query of this call; without Spark, one that needs too much memory is refused.
+
+        Raises:
+            InvalidRequestError: Spark is wanted, and the server was started without it.
+        """
+        engine = engine_of(wanted)
+        if self.server.settings.spark is not None:
+            return engine
+        if engine is Engine.SPARK:
+            raise InvalidRequestError(
+                "this server does not run queries on Spark; start it with --spark MASTER", code="spark_not_offered"
+            )
+        return Engine.LOCAL
 
     def authorize(self, action: Action, *, branch: str | None = None, target_branch: str | None = None) -> None:
         """Refuse what the actor may not do; see `Authority.authorize`. Branch names are normalized first."""

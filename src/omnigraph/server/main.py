@@ -46,6 +46,9 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--queries-memory", metavar="BYTES", type=int, help="memory of all queries of a process; 2 GiB by default"
     )
+    parser.add_argument(
+        "--spark", metavar="MASTER", help="run queries that need more memory on Spark; without it they are refused"
+    )
     parser.add_argument("--cache-memory", metavar="BYTES", type=int, help="read cache of each graph; 2 GiB by default")
     maintenance = parser.add_argument_group("maintenance")
     maintenance.add_argument(
@@ -109,6 +112,7 @@ def build_settings(args: Namespace, environment: Mapping[str, str]) -> ServerSet
         queries_bytes_max=args.queries_memory or limits.SERVER_QUERIES_BYTES_MAX,
         cache_bytes_max=args.cache_memory or limits.QUERY_CACHE_BYTES_MAX,
         query_s_max=_parse_seconds("--query-timeout", args.query_timeout) or limits.SERVER_QUERY_S_MAX,
+        spark=args.spark,
         body_s_max=_parse_seconds("--body-timeout", args.body_timeout) or limits.SERVER_BODY_S_MAX,
         send_s_max=_parse_seconds("--send-timeout", args.send_timeout) or limits.SERVER_STREAM_STALL_S,
         maintain_every_s=_parse_seconds("--maintain-every", args.maintain_every),

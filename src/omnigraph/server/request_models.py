@@ -55,6 +55,9 @@ class QueryRequest(PointRequest):
     query: str = Field(description="Text in the query language.")
     name: str | None = Field(None, description="Name of the query in the text; optional if there is only one.")
     params: dict[str, Any] | None = Field(None, description="Parameter values.")
+    engine: Literal["auto", "local", "spark"] = Field(
+        "auto", description="Where it runs; on Spark only if the server was started with --spark."
+    )
 
 
 class ReadRequest(RequestModel):

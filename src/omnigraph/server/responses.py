@@ -114,6 +114,9 @@ def _rows_per_chunk(result: Result) -> int:
 
 def _arrow_chunks(result: Result) -> Iterator[bytes]:
     metadata = {"query_name": result.query_name, "branch": result.branch, "commit": result.commit}
+    if result.engine != "local":
+        # Clients of earlier releases do not know the field.
+        metadata["engine"] = result.engine
     table = result.to_arrow()
     buffer = io.BytesIO()
     with ipc.new_stream(buffer, table.schema.with_metadata({ARROW_METADATA_KEY: json_bytes(metadata)})) as writer:
@@ -135,7 +138,9 @@ def _json_chunks(result: Result, rows_per_chunk: int, *, legacy: bool) -> Iterat
     table = result.to_arrow()
 
     def with_rows(rows: Table) -> Result:
-        return Result(rows, query_name=result.query_name, branch=result.branch, commit=result.commit)
+        return Result(
+            rows, query_name=result.query_name, branch=result.branch, commit=result.commit, engine=result.engine
+        )
 
     document = with_rows(table.slice(0, 0)).to_json() | {"row_count": result.row_count}
     commit = document.pop("graph_commit_id")

@@ -30,6 +30,7 @@ class ServerSettings:
         queries_bytes_max: memory of all running queries of a process.
         cache_bytes_max: read cache of each graph in each process.
         query_s_max: timeout of a query.
+        spark: Spark master for queries that need more memory; None refuses them.
         bodies_bytes_max: request bodies that a process holds.
         results_bytes_max: large results that a process holds while they are sent.
         body_s_max: timeout of a request head, and then of its body.
@@ -62,6 +63,7 @@ class ServerSettings:
     queries_bytes_max: int = limits.SERVER_QUERIES_BYTES_MAX
     cache_bytes_max: int = limits.QUERY_CACHE_BYTES_MAX
     query_s_max: float = limits.SERVER_QUERY_S_MAX
+    spark: str | None = None
     bodies_bytes_max: int = limits.SERVER_BODIES_BYTES_MAX
     results_bytes_max: int = limits.SERVER_RESULTS_BYTES_MAX
     body_s_max: float = limits.SERVER_BODY_S_MAX

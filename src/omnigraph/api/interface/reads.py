@@ -104,6 +104,7 @@ class ReadInterface(Protocol):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = "auto",
         **point: Unpack[PointKeywords],
     ) -> Result:
         """Run a query and return all its rows.
@@ -113,6 +114,8 @@ class ReadInterface(Protocol):
             params: values of its parameters.
             name: which query of the text; needed only where there are several.
             limits: how much memory it may use. A server has limits of its own and takes no others.
+            engine: `local` runs it in this process, `spark` on Spark; `auto` on Spark where it needs more memory than
+                it may use, if Spark is available. A server takes `spark` if it was started with `--spark`.
 
         Raises:
             ParseError: the text is wrong.

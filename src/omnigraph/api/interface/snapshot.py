@@ -59,6 +59,7 @@ class SnapshotInterface(Protocol):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        engine: str = "auto",
     ) -> Result:
         """Run a query and return all its rows.
 
@@ -67,6 +68,8 @@ class SnapshotInterface(Protocol):
             params: values of its parameters.
             name: which query of the text; needed only where there are several.
             limits: how much memory it may use. A server has limits of its own and takes no others.
+            engine: `local` runs it in this process, `spark` on Spark; `auto` on Spark where it needs more memory than
+                it may use, if Spark is available. A server takes `spark` if it was started with `--spark`.
 
         Raises:
             ParseError: the text is wrong.

@@ -8,6 +8,7 @@ from typing import Any
 from omnigraph.cli.arguments import (
     add_branch,
     add_earlier_state,
+    add_engine,
     add_format,
     add_json,
     add_params,
@@ -47,6 +48,7 @@ def _query_arguments(parser: ArgumentParser) -> None:
     point.add_argument("--snapshot", dest="commit", metavar="COMMIT", help="read at this commit instead")
     point.add_argument("--tag", metavar="TAG", help="read at the commit of this tag instead")
     add_earlier_state(parser)
+    add_engine(parser, "where to run; auto uses Spark where one process has too little memory")
     add_format(parser)
 
 
@@ -60,20 +62,30 @@ def _query(context: CommandContext) -> int:
         return context.show_result(document, output_format)
     text = query_text(args)
     with context.open_for_queries() as graph:
-        result = graph.query(text, params, name=args.name, **selected_point(args))
+        result = graph.query(text, params, name=args.name, engine=args.engine, **selected_point(args))
+        if result.engine == "spark" and args.engine == "auto":
+            context.note("note: the query needed more memory than one process may use, and ran on Spark")
         return context.show_result(result.to_json(), output_format)
 
 
 def _explain_arguments(parser: ArgumentParser) -> None:
     add_query(parser)
     add_branch(parser)
+    add_engine(parser, "spark also shows the plan that Spark makes of the query")
     add_json(parser)
 
 
 def _explain(context: CommandContext) -> int:
-    text = query_text(context.args)
+    args = context.args
+    text, branch = query_text(args), args.branch or "main"
+    if args.engine == "spark":
+        if context.scope.kind == "server":
+            raise InvalidRequestError("a server describes its own plans only; name the graph with --store")
+        with context.graph() as stored:
+            plan = stored.spark.explain(text, name=args.name, branch=branch)
+        return context.show({"plan": plan.splitlines()}, plan)
     with context.open_for_queries() as graph:
-        plan = graph.explain(text, name=context.args.name, branch=context.args.branch or "main")
+        plan = graph.explain(text, name=args.name, branch=branch)
     return context.show({"plan": plan.splitlines()}, plan)
 
 

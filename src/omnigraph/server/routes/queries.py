@@ -40,7 +40,14 @@ def query(body: QueryRequest, call: CurrentCall, request: Request) -> Response:
         raise InvalidRequestError(
             f"query '{mutation}' contains mutations (insert/update/delete); use POST /mutate for write queries"
         )
-    result = call.graph.query(body.query, body.params, name=body.name, limits=call.query_limits, **point)
+    result = call.graph.query(
+        body.query,
+        body.params,
+        name=body.name,
+        limits=call.query_limits,
+        engine=call.query_engine(body.engine),
+        **point,
+    )
     wants_arrow = ARROW in request.headers.get("accept", "")
     return (arrow_response if wants_arrow else rows_response)(result, call)
 
@@ -62,6 +69,7 @@ def read(body: ReadRequest, call: CurrentCall) -> Response:
         body.params,
         name=body.query_name,
         limits=call.query_limits,
+        engine=call.query_engine(),
         **point,
     )
     return rows_response(result, call, headers=deprecation_headers("query"), legacy=True)

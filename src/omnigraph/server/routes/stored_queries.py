@@ -59,7 +59,14 @@ def invoke(
     if stored.is_mutation:
         return json_response(_mutate(call, stored, arguments, idempotency_key))
     point = call.authorize_read_at(PointParams(arguments.branch, arguments.snapshot))
-    result = call.graph.query(stored.text, arguments.params, name=name, limits=call.query_limits, **point)
+    result = call.graph.query(
+        stored.text,
+        arguments.params,
+        name=name,
+        limits=call.query_limits,
+        engine=call.query_engine(),
+        **point,
+    )
     return rows_response(result, call)
 
 

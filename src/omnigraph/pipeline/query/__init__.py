@@ -1,0 +1,1 @@
+"""Queries on Spark: the second engine of the query language."""
