@@ -20,7 +20,7 @@ from omnigraph.execution.search.query_text import Embedder
 from omnigraph.language.query import CompiledQuery, Params, bind_params, compile, explain
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
-from omnigraph.storage.tables.place import place_of
+from omnigraph.storage.tables.location import location_of
 from omnigraph.transaction.graph_context import GraphContext
 
 _LOGGER = logging.getLogger("omnigraph.query")
@@ -69,7 +69,7 @@ def open_spark_query(context: GraphContext, record: Record, schema: Schema, sess
     """Return a `SparkQuery` over one commit."""
     return spark_module("query.run").SparkQuery(
         session,
-        place_of(context.tables),
+        location_of(context.tables),
         record,
         schema,
         context.clock.now_us() // 1_000,

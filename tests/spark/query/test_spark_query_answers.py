@@ -30,7 +30,7 @@ from omnigraph.language.query.compile import CompiledQuery, bind_params, compile
 from omnigraph.language.schema import accept
 from omnigraph.model.schema import Schema
 from omnigraph.pipeline.query.run import SparkQuery
-from omnigraph.storage.tables.place import place_of
+from omnigraph.storage.tables.location import location_of
 
 NOW_MS = 1_600_000_000_123
 FIXTURES = Path(__file__).parents[2] / "language" / "query"
@@ -59,7 +59,7 @@ class Engines:
 
 def spark_query(spark: SparkSession, stored: StoredGraph) -> SparkQuery:
     record = stored.snapshot().record
-    return SparkQuery(spark, place_of(stored.parts.tables), record, stored.schema, NOW_MS, Embedder(), "test")
+    return SparkQuery(spark, location_of(stored.parts.tables), record, stored.schema, NOW_MS, Embedder(), "test")
 
 
 @pytest.fixture

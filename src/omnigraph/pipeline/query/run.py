@@ -33,7 +33,7 @@ from omnigraph.pipeline.query.rank import Ranking, node_types
 from omnigraph.pipeline.query.result import TOO_MANY, aggregate, distinct, output, project
 from omnigraph.pipeline.query.rows import Names
 from omnigraph.pipeline.query.scan import Source
-from omnigraph.storage.tables.place import TablesPlace
+from omnigraph.storage.tables.location import TablesLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SparkQuery:
     """
 
     spark: SparkSession
-    place: TablesPlace
+    place: TablesLocation
     record: Record
     schema: Schema
     now_ms: int

@@ -19,7 +19,7 @@ from omnigraph.pipeline.query.evaluate import Inputs, true_rows
 from omnigraph.pipeline.query.rows import Cell, Key, Kind, Names, Rows, struct_of
 from omnigraph.pipeline.source.reading import PinnedTable
 from omnigraph.storage.tables.fragments import fragment_groups, rows_of_fragments, stored_fragments
-from omnigraph.storage.tables.place import TablesPlace
+from omnigraph.storage.tables.location import TablesLocation
 
 # What a task makes of the numbers of its groups of fragments.
 ReadTask = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -38,7 +38,7 @@ class Source:
     """
 
     spark: SparkSession
-    place: TablesPlace
+    place: TablesLocation
     record: Record
     inputs: Inputs
     names: Names
