@@ -5,8 +5,7 @@ PUBLISH_ATTEMPTS_MAX = 64
 PUBLISH_ATTEMPTS_EAGER = 4  # these follow each other at once: the rebase between them is wait enough
 PUBLISH_BACKOFF_MS_MIN = 2
 PUBLISH_BACKOFF_MS_MAX = 500
-# Running a whole operation again because what it read has changed.
-REDO_ATTEMPTS_MAX = 32
+REDO_ATTEMPTS_MAX = 32  # running a whole operation again because what it read has changed
 # A write that was overtaken so often asks other processes to wait, for a few times as long as it takes.
 STARVED_AFTER_LOSSES = 3
 STARVED_PAUSE_ATTEMPTS = 4
@@ -25,8 +24,7 @@ HEAD_LISTED_FIRST = 8
 CHECKPOINT_ENTRIES = 256
 HINT_EVERY_ENTRIES = 32
 NAMES_REMEMBERED_MAX = 4_096
-# Maps of tables whose spelling is remembered, for branches that begin with one of them.
-MAPS_REMEMBERED_MAX = 4
+MAPS_REMEMBERED_MAX = 4  # maps of tables whose spelling is remembered, for branches that begin with one of them
 # Smaller ones are spelled out each time: that is quicker than to look for them.
 MAPS_SPELLED_OUT_TYPES_MAX = 16
 NAME_SEGMENT_BYTES_MAX = 200  # file systems take 255, and a temporary name adds a few
@@ -55,10 +53,8 @@ INTENT_HEARTBEAT_S = 10.0
 INTENT_STALE_S = 60.0
 # How far the times may be off that one store gives to two of its objects, where it has several machines.
 STORE_CLOCK_OFF_S = 300.0
-# How far the time of a commit may be ahead of the store's own clock.
-COMMIT_TIME_AHEAD_S_MAX = 300.0
-# Corrected commit times that a record carries on; of more entries, some share one.
-CORRECTED_TIMES_MAX = 256
+COMMIT_TIME_AHEAD_S_MAX = 300.0  # how far the time of a commit may be ahead of the store's own clock
+CORRECTED_TIMES_MAX = 256  # corrected commit times that a record carries on; of more entries, some share one
 # How far the clocks of two hosts may differ where an entry of one is looked for by the time of another.
 CLOCKS_APART_MAX_S = 86_400
 
@@ -71,36 +67,31 @@ OPEN_TABLES_MAX = 512
 SMALL_FRAGMENT_ROWS_MAX = 65_536
 INDEX_CACHE_BYTES_MAX = 1024**3
 METADATA_CACHE_BYTES_MAX = 256 * 1024**2
-# Ids looked up with one filter; more are looked up in several, or by one pass over the table.
-ID_FILTER_IDS_MAX = 1_000
-# A pass over the table beats lookups in the index once this share of its rows is asked for.
+ID_FILTER_IDS_MAX = 1_000  # ids looked up with one filter; more are looked up in several, or by one pass over the table
+# A pass over the table beats lookups in the index once this share of its rows is requested.
 ID_LOOKUP_ROWS_SHARE_MAX = 0.05
 ID_PASS_ROWS_MAX = 1_048_576
 # Effects of staged versions kept in memory for rebasing: how many, and the most rows one may touch.
 STAGED_EFFECTS_MAX = 256
 STAGED_EFFECT_ROWS_MAX = 20_000
-# What a write did to rows is handed on, for those who keep track of them, if it is no more than this.
+# What a write did to rows is handed on, to the in-memory row index, up to this many rows.
 WRITTEN_ROWS_MAX = 1_024
 # Pending rows in so few bytes of buffers are not counted exactly, which takes long for one row.
 PENDING_BYTES_NOT_COUNTED_MAX = 64 * 1024
-# Rows of one text that are looked at one by one; more in passes over arrays.
-FOUND_ONE_BY_ONE_MAX = 64
-# Rows that a write looks up one by one, with whoever keeps track of them; more are found by a pass over the table.
+FOUND_ONE_BY_ONE_MAX = 64  # rows of one text that are looked at one by one; more in passes over arrays
+# Rows that a write looks up one by one, in the in-memory row index; more are found by a pass over the table.
 FOUND_ROWS_MAX = 256
-# A large fragment is rewritten once this share of its rows is deleted.
-FRAGMENT_DEAD_SHARE_MAX = 0.5
-# Fewer vectors than this are compared one by one; a code book cannot be learnt from fewer.
-VECTOR_INDEX_ROWS_MIN = 256
+FRAGMENT_DEAD_SHARE_MAX = 0.5  # a large fragment is rewritten once this share of its rows is deleted
+VECTOR_INDEX_ROWS_MIN = 256  # fewer vectors than this are compared one by one; a code book cannot be learnt from fewer
 # Fewer texts than this are looked through one by one: it takes milliseconds, and an index over their parts a second.
 PARTS_INDEX_ROWS_MIN = 20_000
 VECTOR_PARTITION_ROWS = 4_096
 VECTOR_PARTITIONS_MAX = 4_096
 VECTOR_REFINE_FACTOR = 10
 
-# Local disk: how often a put makes its folder again when somebody removes it.
+# Local disk: how often a put makes its folder again when another process removes it.
 LOCAL_PUT_ATTEMPTS_MAX = 16
-# More files than this are made durable by syncing the whole file system once.
-SYNC_ONE_BY_ONE_MAX = 8
+SYNC_ONE_BY_ONE_MAX = 8  # more files than this are made durable by syncing the whole file system once
 # Remote stores: a request that takes longer counts as unanswered.
 STORE_CONNECT_TIMEOUT_S = 5.0
 STORE_REQUEST_TIMEOUT_S = 30.0
@@ -131,15 +122,12 @@ assert INTENT_HEARTBEAT_S * 3 <= INTENT_STALE_S
 # Rows on their way in: rules of schemas kept at hand; bytes of blobs in one write.
 SCHEMA_RULES_MAX = 64
 BLOB_INPUT_BYTES_MAX = 32 * 1024**2
-# Bytes of a blob that are read at once.
-BLOB_RANGE_BYTES_MAX = 4 * 1024**2
+BLOB_RANGE_BYTES_MAX = 4 * 1024**2  # bytes of a blob that are read at once
 # Addresses of blobs that lie elsewhere: how long one is, and how many cells of one write hold one.
 BLOB_URI_BYTES_MAX = 65_536
 BLOB_REFERENCES_MAX = 8_192
-# Blobs elsewhere that are looked at or copied at once.
-BLOB_PROBES_AT_ONCE = 8
-# How long a web server may be silent while a blob that lies there is read.
-BLOB_SOURCE_TIMEOUT_S = 30.0
+BLOB_PROBES_AT_ONCE = 8  # blobs elsewhere that are looked at or copied at once
+BLOB_SOURCE_TIMEOUT_S = 30.0  # how long a web server may be silent while a blob that lies there is read
 
 # Queries in process. Rows are numbered with 32 bits; numbering starts over when rows that are gone exceed this share.
 ORDINALS_MAX = 2**31 - 1
@@ -147,29 +135,23 @@ ORDINAL_HOLES_SHARE_MAX = 0.5
 ORDINAL_HOLES_ALLOWED = 1_000  # in any table, however small
 # Bytes of columns and adjacency kept for the next query, of all graphs' engines each.
 QUERY_CACHE_BYTES_MAX = 2 * 1024**3
-# Bytes that the rows of one query may take while it runs, its result included.
-QUERY_MEMORY_BYTES_MAX = 1024**3
-# Rows that operators hand on at once.
-QUERY_BATCH_ROWS = 131_072
-# Smaller tables are read whole, whatever is asked of them; of larger ones, few rows are looked up where they lie.
+QUERY_MEMORY_BYTES_MAX = 1024**3  # bytes that the rows of one query may take while it runs, its result included
+QUERY_BATCH_ROWS = 131_072  # rows that operators hand on at once
+# Smaller tables are read whole, whatever the query; of larger ones, few rows are looked up where they lie.
 READ_WHOLE_ROWS_MAX = 100_000
 LOOKUP_ROWS_MAX = 10_000
-# Segments of an index over ids; more are made into one.
-ID_INDEX_PARTS_MAX = 8
+ID_INDEX_PARTS_MAX = 8  # segments of an index over ids; more are made into one
 # Where rows are, for small writes: rows that came and went since a version in memory; such versions of one table, and
 # tables; and the part of the memory for columns that one column may take for this.
 FINDER_CHANGES_MAX = 4_096
 FINDER_LINES_MAX = 4
 FINDER_TABLES_MAX = 1_024
 FINDER_COLUMN_SHARE_MAX = 0.25
-# Adjacency: a change that touches more nodes than this is worked in by sorting all edges anew.
+# Adjacency: a change that touches more nodes than this is applied by sorting all edges again.
 CSR_SPLICED_NODES_MAX = 4_096
-# Marks of nodes seen, one byte for each node and start of a search.
-REACH_MARKS_BYTES_MAX = 8 * 1024**2
-# Nodes whose neighbours are looked up in the edge table, where adjacency is not in memory.
-LOOKUP_NODES_MAX = 256
-# Rows of a walk; more are left to operators, which work in batches and count what they hold.
-WALK_ROWS_MAX = 65_536
+REACH_MARKS_BYTES_MAX = 8 * 1024**2  # marks of nodes seen, one byte for each node and start of a search
+LOOKUP_NODES_MAX = 256  # nodes whose neighbours are looked up in the edge table, where adjacency is not in memory
+WALK_ROWS_MAX = 65_536  # rows of a walk; more are left to operators, which work in batches and count what they hold
 # Groups are counted in an array as long as all values there are, unless there are more of these.
 GROUPS_IN_PLACE_MAX = 2**22
 # Adjacency beside the graph: of edge tables from this size on, in files of about so many edges; written again after
@@ -183,8 +165,7 @@ JAVA_MAJOR_MIN = 17
 JAVA_ANSWER_S_MAX = 30.0
 SPARK_START_S_MAX = 120.0
 SPARK_END_S_MAX = 60.0
-# How often jobs that nobody waits for any more are told to end, until they have.
-SPARK_CANCEL_EVERY_S = 0.2
+SPARK_CANCEL_EVERY_S = 0.2  # how often abandoned Spark jobs are cancelled again until they have ended
 # Spark refuses a smaller heap; a larger one than the first share of the machine's memory is left to Python's workers.
 SPARK_MEMORY_BYTES_MIN = 512 * 1024**2
 SPARK_MEMORY_SHARE = 0.3
@@ -222,12 +203,11 @@ CHANGE_ROWS_AT_ONCE_MAX = 20_000
 
 # Upkeep. Of the tail, a fragment is rewritten along with smaller ones unless it has more than so many times their rows.
 TAIL_GROWTH_MAX = 4
-# An open graph compacts the tail of a table once writes have left so many small fragments.
-TAIL_FRAGMENTS_MAX = 48
-# Segments of an index; more are made into one, by building the index of a smaller table anew.
+TAIL_FRAGMENTS_MAX = 48  # an open graph compacts the tail of a table once writes have left so many small fragments
+# Segments of an index; more are made into one, by rebuilding the index of a smaller table.
 INDEX_SEGMENTS_MAX = 4
 INDEX_REBUILT_ROWS_MAX = 100_000
-# Numbers of fragments that a compaction leaves to writers who publish while it is under way, and the highest it gives.
+# Numbers of fragments that a compaction leaves to writers who publish meanwhile, and the highest it gives.
 FRAGMENT_NUMBERS_LEFT_FREE = 1_024
 FRAGMENT_NUMBER_MAX = 2**31
 
@@ -237,8 +217,7 @@ TAKEN_ROWS_SHARE_MAX = 0.05
 TAKEN_APART_ROWS_MIN = 32
 # So many rows that differ are counted a column at a time, until each is known to differ; more are read whole.
 COUNTED_ROWS_MAX = 10_000
-# A longer deletion vector is told by a scan of the rows that are left.
-DELETIONS_READ_MAX = 100_000
+DELETIONS_READ_MAX = 100_000  # a longer deletion vector is read by a scan of the rows that are left
 # Merge: entries of a log read at once while a common ancestor is looked for; resolutions a commit lists by name.
 ANCESTORS_READ_AT_ONCE = 64
 # So many of them, and where the log was folded they come in whole checkpoints.
@@ -247,13 +226,11 @@ MERGE_RESOLUTIONS_LISTED_MAX = 1_000
 # Several common ancestors, as criss-cross merges leave them, are compared with those that they have in common in turn,
 # and these likewise, so many times; what is still undecided then is a conflict where both sides differ.
 MERGE_BASE_LEVELS = 4
-# In so many lines with merges a sweep looks for such ancestors.
-CRISS_CROSS_LINES_MAX = 1_000
+CRISS_CROSS_LINES_MAX = 1_000  # in so many lines with merges a sweep looks for such ancestors
 
 # Pruning. Commits younger than this keep their data, marked or not.
 PROTECTION_WINDOW_S = 600.0
-# A log entry is cut away only after it has been there for so long: a courtesy to readers.
-LOG_CUT_S = 60.0
+LOG_CUT_S = 60.0  # a log entry is cut away only after it has been there for so long: a courtesy to readers
 # Entries read to find out how old the oldest are; then the floor is placed lower than it could be.
 PRUNE_PROBES_MAX = 40
 # A precondition on a commit or a table version is looked for behind so many entries, of commits that moved no content.
@@ -261,21 +238,18 @@ LAYOUTS_LOOKED_THROUGH_MAX = 64
 # Times of marked entries, and entries marked one by one, that a record carries on.
 PRUNED_AGES_MAX = 16
 PRUNED_SINGLE_MAX = 256
-# A head that keeps vanishing under whoever looks for it.
-HEAD_LOOKS_MAX = 16
+HEAD_LOOKS_MAX = 16  # attempts to read a head that keeps vanishing
 # Sweeping: files younger than this stay, unless the caller says otherwise; files deleted at once.
 SWEEP_GRACE_S = 600.0
 SWEEP_BATCH_FILES = 500
 # Of log entries and table versions a pass of maintenance looks at about so many, to see whether they are whole.
 MAINTAIN_VERIFY_READS_MAX = 2_000
-# The note of an idempotency key outlives the pruning of its commit by this.
-IDEMPOTENCY_KEYS_KEPT_S = 86_400.0
-# Frames laid down beside the graph by a job: nobody announces them, so they stay longer than jobs take.
+IDEMPOTENCY_KEYS_KEPT_S = 86_400.0  # the note of an idempotency key outlives the pruning of its commit by this
+# Frames laid down beside the graph by a job: no intent names them, so they stay longer than jobs take.
 SPILL_KEPT_S = 7 * 86_400.0
 # A task writes the rows of a frame down as files of about this size, each held in memory until it is whole.
 SPILL_FILE_BYTES = 32 * 1024**2
-# A lease is good for at most this long without being renewed.
-LEASE_S_MAX = 7 * 86_400.0
+LEASE_S_MAX = 7 * 86_400.0  # a lease is good for at most this long without being renewed
 
 # Loading files. A task reads about one piece of a file, in blocks; lines and their commas and brackets have bounds.
 LOAD_PIECE_BYTES = 32 * 1024**2
@@ -285,12 +259,10 @@ LOAD_TABLE_ROWS = 131_072
 LOAD_REMOTE_READ_BYTES = 1024**2
 LOAD_LINE_BYTES_MAX = 32 * 1024**2
 LOAD_LINE_SLOTS_MAX = 131_072
-# Rows held before they are written, of one type in one task.
-LOAD_FLUSH_BYTES = 64 * 1024**2
+LOAD_FLUSH_BYTES = 64 * 1024**2  # rows held before they are written, of one type in one task
 # Lines that are read one by one where some of them are not as they should be; more are halved first.
 LOAD_LINES_ONE_BY_ONE_MAX = 64
-# Records put aside in one load.
-LOAD_REJECTS_MAX = 1_000_000
+LOAD_REJECTS_MAX = 1_000_000  # records put aside in one load
 # Keys of rows are compared in shares, one for about so many bytes of the files; rows that are there are looked through
 # so many at a time.
 # Of smaller files the keys are compared by the driver, unless there are more rows than that to look through.
@@ -298,11 +270,9 @@ LOAD_NEAR_BYTES = 4 * 1024**2
 LOAD_SHARE_BYTES = 256 * 1024**2
 LOAD_LOOK_ROWS = 1_000_000
 LOAD_PROGRESS_S = 0.25
-# Ids of one type's changes that are written down; of more, only their number.
-LOAD_CHANGED_IDS_MAX = 32_000_000
+LOAD_CHANGED_IDS_MAX = 32_000_000  # ids of one type's changes that are written down; of more, only their number
 
 # --- search -----------------------------------------------------------------------------------------------------------
-
 # Texts whose words are found at once, when an index over words is made.
 SEARCH_TEXTS_AT_ONCE = 50_000
 # Misspellings of one word that `fuzzy` looks for, where a query does not say, and at most.
@@ -324,7 +294,6 @@ WORDS_STALE_SHARE = 0.25
 VECTOR_COLUMN_SHARE_MAX = 0.5
 
 # --- large diffs and sweeps -------------------------------------------------------------------------------------------
-
 # A type whose differing fragments are larger than this on disk is compared on Spark, unless the caller says where.
 DIFF_LOCAL_BYTES_MAX = 512 * 1024**2
 # On Spark: what a task reads, rows it sends at once, and what a task that compares is to get.
@@ -338,12 +307,10 @@ COMPACT_TASK_ROWS = 1024 * 1024
 # A graph with more files is listed on Spark, and more versions are looked through there.
 SWEEP_LOCAL_FILES_MAX = 200_000
 SWEEP_LOCAL_VERSIONS_MAX = 10_000
-# Versions of tables that one task looks through.
-SWEEP_TASK_VERSIONS = 500
+SWEEP_TASK_VERSIONS = 500  # versions of tables that one task looks through
 
 # --- neighbourhoods, and answers to agents ----------------------------------------------------------------------------
-
-# Nodes around one node: how many are told, by default and at most (one filter names them all), and how far away.
+# Nodes around one node: how many are returned, by default and at most (one filter names them all), and how far away.
 NEIGHBOURHOOD_NODES = 100
 NEIGHBOURHOOD_NODES_MAX = 1_000
 NEIGHBOURHOOD_DEPTH_MAX = 4
@@ -359,7 +326,7 @@ DRAWING_MAX = 5_000
 DRAWN_COMMITS = 200
 DRAWN_BRANCHES_MAX = 50
 DRAWN_TAGS_MAX = 1_000
-# Where somebody types: the text before a word, and the words that are offered.
+# Completion: the text before a word, and the words that are offered.
 COMPLETED_TEXT_MAX = 100_000
 COMPLETIONS_MAX = 50
 
@@ -369,34 +336,29 @@ assert NEIGHBOURHOOD_NODES_MAX <= ID_FILTER_IDS_MAX
 HTML_ROWS_MAX = 50
 
 # --- policies and clusters --------------------------------------------------------------------------------------------
-
 # A policy, its tests or a cluster's configuration: characters of the file, and how deep its values lie in each other.
 YAML_CHARACTERS_MAX = 4 * 1024**2
 YAML_DEPTH_MAX = 32
-# Decisions of a policy that are remembered.
-POLICY_DECISIONS_KEPT = 4_096
-# Tries to read or put one of a cluster's own documents while others change them.
-CLUSTER_PUT_ATTEMPTS_MAX = 5
-# How often whoever holds a cluster's lock shows that it lives, and after how long without that the next one takes it;
+POLICY_DECISIONS_KEPT = 4_096  # decisions of a policy that are remembered
+CLUSTER_PUT_ATTEMPTS_MAX = 5  # tries to read or put one of a cluster's own documents while others change them
+# How often the holder of a cluster's lock shows that it lives, and after how long without that the next one takes it;
 # a lock whose holder shows nothing, of an older release, counts for an hour.
 CLUSTER_LOCK_HEARTBEAT_S = 10.0
 CLUSTER_LOCK_STALE_S = 60.0
 CLUSTER_LOCK_SILENT_S = 3_600.0
 assert CLUSTER_LOCK_HEARTBEAT_S * 3 <= CLUSTER_LOCK_STALE_S < CLUSTER_LOCK_SILENT_S
-# Stored queries and policies of a cluster that are read at once.
-CLUSTER_READS_AT_ONCE = 8
+CLUSTER_READS_AT_ONCE = 8  # stored queries and policies of a cluster that are read at once
 # States of a cluster's ledger that are kept, and in it notes of what was finished after a death.
 CLUSTER_REVISIONS_KEPT = 16
 CLUSTER_RECOVERIES_KEPT = 100
 
 # --- the server -------------------------------------------------------------------------------------------------------
-
 # Bodies of requests: bytes of most and of those that bring rows, how long one may take to come, how deep JSON nests.
 SERVER_BODY_BYTES_MAX = 1024**2
 SERVER_LOAD_BODY_BYTES_MAX = 32 * 1024**2
 SERVER_BODY_S_MAX = 30.0
 SERVER_JSON_DEPTH_MAX = 64
-# What one actor may have under way in a process, writes and exports, and bytes of their bodies; calls of any kind, with
+# What one actor may have in progress in a process: writes and exports, bytes of their bodies, calls of any kind with
 # those that wait for their turn; and what all together may. After how long those who have too much may come again.
 SERVER_ACTOR_REQUESTS_MAX = 16
 SERVER_ACTOR_BYTES_MAX = 4 * 1024**3
@@ -413,23 +375,19 @@ SERVER_QUERY_BYTES_MAX = 512 * 1024**2
 SERVER_QUERY_S_MAX = 60.0
 SERVER_ROWS_AT_ONCE = 4_096
 SERVER_ROWS_BYTES_AT_ONCE = 8 * 1024**2
-# All queries of a process, while they run and until small results are sent.
-SERVER_QUERIES_BYTES_MAX = 2 * 1024**3
+SERVER_QUERIES_BYTES_MAX = 2 * 1024**3  # all queries of a process, while they run and until small results are sent
 # What a process holds of all callers' bodies while they are dealt with, and of results while they are sent.
 SERVER_BODIES_BYTES_MAX = 512 * 1024**2
 SERVER_RESULTS_BYTES_MAX = 1024**3
-# Commits that one answer lists; the others are on the next page.
-SERVER_COMMITS_MAX = 10_000
+SERVER_COMMITS_MAX = 10_000  # commits that one answer lists; the others are on the next page
 # Streams: bytes sent at once, how many run at once in a process, how long one waits for its turn, and for its reader.
 SERVER_STREAM_CHUNK_BYTES = 65_536
 SERVER_STREAMS_MAX = 8
 SERVER_STREAM_WAIT_S = 0.25
 SERVER_STREAM_STALL_S = 60.0
-# How long a server that stops waits for what is under way.
-SERVER_STOP_S_MAX = 30.0
+SERVER_STOP_S_MAX = 30.0  # how long a server that stops waits for requests in progress
 
 # --- the client -------------------------------------------------------------------------------------------------------
-
 # How long connecting may take, how long a server may be silent within an answer, how long an idle connection is kept.
 CLIENT_CONNECT_S_MAX = 10.0
 CLIENT_ANSWER_S_MAX = 300.0
@@ -438,5 +396,4 @@ CLIENT_KEEPALIVE_S = 3.0
 CLIENT_PATIENCE_S = 30.0
 CLIENT_BACKOFF_MS_MIN = 50
 CLIENT_BACKOFF_MS_MAX = 2_000
-# Rows and changes that are asked for at once where many are read.
-CLIENT_PAGE_CHANGES = 1_000
+CLIENT_PAGE_CHANGES = 1_000  # rows and changes that are requested at once where many are read

@@ -7,7 +7,7 @@ from omnigraph.cluster.ledger import Ledger
 from omnigraph.cluster.lock import Lock, LockRecord
 from omnigraph.cluster.sidecars import Sidecar, SidecarKind, Sidecars
 from omnigraph.ids import UlidSource
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 
 ULID = "01J9ZB6V3N4Q5R6S7T8V9W0X1Y"

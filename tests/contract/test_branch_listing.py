@@ -13,7 +13,7 @@ from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.storage.object_stores.open import open_store
 from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.root import open_root

@@ -16,7 +16,7 @@ from omnigraph.branch.lineage import commits
 from omnigraph.errors import ChangeGapError, ChangeRefusedError, InvalidRequestError, LimitError, NotFoundError
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, CommitKind, Record
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.pruning.prune import Policy, prune

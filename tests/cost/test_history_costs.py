@@ -22,7 +22,7 @@ from omnigraph.ids import UlidSource
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores import S3Store
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root

@@ -19,8 +19,8 @@ from omnigraph.errors import (
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
+from omnigraph.storage.object_stores.forwarding import ReadOnlyStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.storage.object_stores.read_only import ReadOnlyStore
 from omnigraph.storage.records.read import FORMAT
 from omnigraph.testing.invariants import check_graph, observed
 from omnigraph.transaction.graph_context import GraphContext

@@ -14,7 +14,7 @@ from omnigraph.model.commit import MAIN, RecoveryKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.storage.object_stores.s3 import S3Store
 from omnigraph.testing.invariants import check_graph
 from omnigraph.transaction.graph_context import GraphContext

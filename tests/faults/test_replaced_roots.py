@@ -18,7 +18,7 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import ForwardingStore, RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import Settings
 from omnigraph.transaction.root import open_root

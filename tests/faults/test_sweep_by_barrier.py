@@ -24,7 +24,7 @@ from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectStore
 from omnigraph.storage.object_stores.local import LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction import queues
 from omnigraph.transaction.graph_context import GraphContext, Settings

@@ -17,7 +17,7 @@ from tests.support.interleaving import REPOSITORY
 from tests.support.s3_server import options_for
 from tests.support.write_kinds import KINDS, opened
 
-from omnigraph.storage.object_stores.retrying import RetryingStore
+from omnigraph.storage.object_stores.forwarding import RetryingStore
 from omnigraph.storage.object_stores.s3 import S3Options, S3Store
 from omnigraph.transaction.graph_context import Settings
 

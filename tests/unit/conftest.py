@@ -2,7 +2,7 @@ import pytest
 from tests.support import operations as op
 
 from omnigraph.ids import UlidSource
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 

@@ -19,7 +19,7 @@ from omnigraph.branch.row_changes import RowChanges, changes_in_order, differing
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.schema import ID
 from omnigraph.storage.tables.addresses import Addresses
-from omnigraph.storage.tables.delta_rows import VersionDelta
+from omnigraph.storage.tables.delta import VersionDelta
 from omnigraph.storage.tables.tables import Tables
 
 # Tells what happened to the rows of a type from its older to its newer version; None where it is not there.

@@ -20,7 +20,7 @@ from obstore.exceptions import PreconditionError
 from omnigraph import limits
 from omnigraph.errors import BlobSourceError, UnavailableError
 from omnigraph.storage.input_files import is_remote, local_path, object_at
-from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
+from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, reason
 from omnigraph.web import opened
 
 _WEB = ("http://", "https://")
@@ -42,7 +42,7 @@ class BlobSource(ABC):
 
     @abstractmethod
     def pieces(self, offset: int, length: int) -> Iterator[bytes]:
-        """Some of the bytes, each piece read when it is asked for.
+        """Read a range of the bytes in pieces, each when the caller takes it.
 
         Raises:
             BlobSourceError: they cannot be read, or are others by now.
@@ -150,8 +150,8 @@ class _WebPage(BlobSource):
     def pieces(self, offset: int, length: int) -> Iterator[bytes]:
         if not length:
             return
-        asked = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
-        with self._answer(self.uri, "GET", asked) as answer:
+        headers = {"Range": f"bytes={offset}-{offset + length - 1}", "Accept-Encoding": "identity"}
+        with self._answer(self.uri, "GET", headers) as answer:
             if _version(answer) != self._seen:
                 raise unreadable(self.uri, _CHANGED)
             if answer.status != _PARTIAL and offset:

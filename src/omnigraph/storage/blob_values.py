@@ -63,7 +63,7 @@ def managed_column(column: "pa.Array[Any]") -> "pa.Array[Any]":
     if not pc.any(pc.starts_with(column, pattern=_MARK)).as_py():
         return column
     made: pa.Array[Any] = pa.array(
-        [each if each is None else managed(each) for each in column.to_pylist()], column.type
+        [cell if cell is None else managed(cell) for cell in column.to_pylist()], column.type
     )
     return made
 

@@ -65,7 +65,7 @@ def from_python(
         InvalidRequestError: a value does not fit, or one is missing that the schema requires.
         LimitError: there is more than one column of one write may hold.
     """
-    if not of.nullable and any(each is None for each in values):
+    if not of.nullable and any(value is None for value in values):
         raise InvalidRequestError(missing(of, name))
     if of.list or of.is_vector:
         return _nested(values, of, name)
@@ -225,9 +225,9 @@ def _first(whole: "pa.Array[Any]") -> object:
 
 
 def _first_misfit(whole: "pa.Array[Any]", scalar: Scalar, name: str, *, inside: bool) -> str:
-    for each in whole.to_pylist():
-        if each is not None and stored(each, scalar) is None:
-            return misfit(each, scalar, name, inside=inside)
+    for value in whole.to_pylist():
+        if value is not None and stored(value, scalar) is None:
+            return misfit(value, scalar, name, inside=inside)
     return f"property '{name}' holds {whole.type} values, of which not all are {arrow_name(scalar)}"
 
 
@@ -242,7 +242,7 @@ def _bounded(blobs: "pa.Array[Any]") -> "pa.Array[Any]":
 
 
 def _singles(values: Sequence[object], scalar: Scalar, name: str, *, inside: bool) -> "pa.Array[Any]":
-    found = [None if each is None else stored(each, scalar) for each in values]
+    found = [None if value is None else stored(value, scalar) for value in values]
     if any(was is not None and fits is None for was, fits in zip(values, found, strict=True)):
         wrong = next(was for was, fits in zip(values, found, strict=True) if was is not None and fits is None)
         raise InvalidRequestError(misfit(wrong, scalar, name, inside=inside))
@@ -255,9 +255,9 @@ def _singles(values: Sequence[object], scalar: Scalar, name: str, *, inside: boo
 
 def _blobs(values: Sequence[object], name: str, ingress: BlobIngress | None) -> "pa.Array[Any]":
     """Blobs as cells; those that lie elsewhere all at once."""
-    elsewhere = [each for each in values if isinstance(each, str) and not each.startswith(BASE64)]
-    within = [None if isinstance(each, str) and not each.startswith(BASE64) else each for each in values]
-    found = [None if each is None else stored(each, Scalar.BLOB) for each in within]
+    elsewhere = [value for value in values if isinstance(value, str) and not value.startswith(BASE64)]
+    within = [None if isinstance(value, str) and not value.startswith(BASE64) else value for value in values]
+    found = [None if value is None else stored(value, Scalar.BLOB) for value in within]
     for was, fits in zip(within, found, strict=True):
         if was is not None and fits is None:
             raise InvalidRequestError(misfit(was, Scalar.BLOB, name))
@@ -271,13 +271,13 @@ def _blobs(values: Sequence[object], name: str, ingress: BlobIngress | None) -> 
 
 def _nested(values: Sequence[object], of: PropertyType, name: str) -> "pa.Array[Any]":
     lists: list[list[object] | None] = []
-    for each in values:
-        if each is None or (isinstance(each, Sequence) and not isinstance(each, str | bytes)):
-            lists.append(None if each is None else list(each))
+    for value in values:
+        if value is None or (isinstance(value, Sequence) and not isinstance(value, str | bytes)):
+            lists.append(None if value is None else list(value))
         else:
             what = "vector" if of.is_vector else "list"
-            raise InvalidRequestError(f"{what} property '{name}' expects a JSON array, got {shown(each)}")
-    items = [item for each in lists if each is not None for item in each]
+            raise InvalidRequestError(f"{what} property '{name}' expects a JSON array, got {shown(value)}")
+    items = [item for value in lists if value is not None for item in value]
     if of.is_vector:
         for item in items:
             if isinstance(item, bool) or not isinstance(item, int | float):
@@ -285,5 +285,5 @@ def _nested(values: Sequence[object], of: PropertyType, name: str) -> "pa.Array[
         return _vectors(pa.array(lists, pa.list_(pa.float64())), of, name)
     if any(item is None for item in items):
         raise InvalidRequestError(f"strict list property '{name}' contains a null or invalid item")
-    shape = pa.array([None if each is None else [None] * len(each) for each in lists], pa.list_(pa.null()))
+    shape = pa.array([None if value is None else [None] * len(value) for value in lists], pa.list_(pa.null()))
     return _relisted(shape, _singles(items, of.scalar, name, inside=True), of)

@@ -41,12 +41,12 @@ def words_file(table: str, version: int, column: str) -> str:
 
 
 def version_of(path: str) -> tuple[str, int] | None:
-    """The table and version that a path belongs to; None for a path that is none of these.
+    """The table and version that a path belongs to; None for other paths.
 
     Returns:
         The table's folder, as pins name it, and the version.
     """
-    folder = next((each for each in _TABLES if path.startswith(each)), None)
+    folder = next((known for known in _TABLES if path.startswith(known)), None)
     if folder is None:
         return None
     table, _, rest = path.removeprefix(folder).partition("/")

@@ -48,7 +48,7 @@ def same_values(one: "pa.Array[Any] | pa.ChunkedArray[Any]", other: "pa.Array[An
 
 
 def _same_lists(left: Any, right: Any) -> Mask:  # noqa: ANN401  (arrays of lists, of whichever sort)
-    lengths, others = (_numbers(pc.fill_null(pc.list_value_length(each), -1)) for each in (left, right))
+    lengths, others = (_numbers(pc.fill_null(pc.list_value_length(lists), -1)) for lists in (left, right))
     same: Mask = lengths == others
     # Lists of one length are compared item by item: laid end to end, they have their items at the same places.
     places = np.flatnonzero(same & (lengths > 0))

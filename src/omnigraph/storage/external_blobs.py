@@ -86,21 +86,21 @@ class ExternalBlobPolicy:
         if set(document) - {"allow"} or not isinstance(entries, Sequence) or isinstance(entries, str):
             raise _bad_policy("it has one member, `allow`, a list")
         allowed = []
-        for each in entries:
-            if not isinstance(each, Mapping) or set(each) != {"base", "scope"}:
+        for entry in entries:
+            if not isinstance(entry, Mapping) or set(entry) != {"base", "scope"}:
                 raise _bad_policy("each of `allow` has a `base` and a `scope`")
-            if each["scope"] not in list(BlobScope):
-                raise _bad_policy(f"a scope is one of {', '.join(BlobScope)}, not '{each['scope']}'")
-            allowed.append(AllowedBase(str(each["base"]), BlobScope(each["scope"])))
+            if entry["scope"] not in list(BlobScope):
+                raise _bad_policy(f"a scope is one of {', '.join(BlobScope)}, not '{entry['scope']}'")
+            allowed.append(AllowedBase(str(entry["base"]), BlobScope(entry["scope"])))
         return ExternalBlobPolicy(tuple(allowed))
 
     def to_document(self) -> dict[str, Any]:
         """The same as configurations write it down."""
-        return {"allow": [{"base": each.base, "scope": each.scope.value} for each in self.allow]}
+        return {"allow": [{"base": base.base, "scope": base.scope.value} for base in self.allow]}
 
     def for_servers(self) -> "ExternalBlobPolicy":
         """What of it a server may use on behalf of its callers."""
-        return replace(self, allow=tuple(each for each in self.allow if each.scope is BlobScope.SERVER_SAFE))
+        return replace(self, allow=tuple(base for base in self.allow if base.scope is BlobScope.SERVER_SAFE))
 
     def approved(self, uri: str) -> str:
         """An address in its one spelling.
@@ -120,10 +120,10 @@ class ExternalBlobPolicy:
             raise _refused(uri, str(wrong)) from None
         if found.endswith("/"):
             raise _refused(uri, "it names a folder")
-        inside = [each for each in self.allow if found.startswith(each.base)]
+        inside = [base for base in self.allow if found.startswith(base.base)]
         if not inside:
             raise _refused(uri, "it lies below no approved place")
-        if not is_remote(found) and not any(_is_below(found, each.base) for each in inside):
+        if not is_remote(found) and not any(_is_below(found, base.base) for base in inside):
             raise _refused(uri, "it leads out of its approved place")
         return found
 
@@ -165,20 +165,20 @@ class BlobIngress:
             BlobSourceError: one is, and cannot be read.
             LimitError: there are too many, or too many bytes.
         """
-        approved = [self._policy.approved(each) for each in uris]
+        approved = [self._policy.approved(uri) for uri in uris]
         if len(approved) > limits.BLOB_REFERENCES_MAX:
             most = limits.BLOB_REFERENCES_MAX
             raise beyond_limit("external Blob reference cells", actual=len(approved), limit=most)
-        new = [each for each in dict.fromkeys(approved) if each not in self._known]
+        new = [uri for uri in dict.fromkeys(approved) if uri not in self._known]
         if new:
             with ThreadPoolExecutor(limits.BLOB_PROBES_AT_ONCE) as pool:
                 sources = list(pool.map(source_at, new))
                 if self._keeps_references:
-                    self._known |= {each: reference(each) for each in new}
+                    self._known |= {uri: reference(uri) for uri in new}
                 else:
-                    self._count(sum(each.size for each in sources))
-                    self._known |= zip(new, pool.map(lambda each: managed(each.whole()), sources), strict=True)
-        return [self._known[each] for each in approved]
+                    self._count(sum(uri.size for uri in sources))
+                    self._known |= zip(new, pool.map(lambda uri: managed(uri.whole()), sources), strict=True)
+        return [self._known[uri] for uri in approved]
 
     def _count(self, size: int) -> None:
         self._bytes += size
@@ -202,13 +202,13 @@ def _normal(uri: str) -> str:
         raise ValueError("it is no address with a scheme, like s3://bucket/key")
     if scheme not in _OBJECT_STORES | _EMBEDDED:
         raise ValueError(f"{scheme}:// is not a place blobs can lie at")
-    if any(ord(each) <= ord(" ") or ord(each) == 0x7F or each == "\\" for each in uri):
+    if any(ord(character) <= ord(" ") or ord(character) == 0x7F or character == "\\" for character in uri):
         raise ValueError("it has blanks, control characters or backslashes")
     if "@" in parts.netloc:
         raise ValueError("it has credentials")
     if "?" in uri or "#" in uri:
         raise ValueError("it has a query or a fragment")
-    if any(each in uri.lower() for each in _HIDDEN):
+    if any(hidden in uri.lower() for hidden in _HIDDEN):
         raise ValueError("it hides characters that change its meaning")
     segments = parts.path.split("/")
     if ".." in segments or "." in segments or "" in segments[1:-1]:

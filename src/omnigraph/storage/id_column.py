@@ -7,7 +7,7 @@ import pyarrow as pa
 
 
 class IdColumn(Sequence[str]):
-    """A sequence of ids that stays a column until somebody asks for one."""
+    """A sequence of ids that stays an Arrow column until an item is read."""
 
     __slots__ = ("_count", "column")
 
@@ -36,7 +36,7 @@ class IdColumn(Sequence[str]):
         return IdColumn(self.column[index]) if isinstance(index, slice) else str(self.column[index].as_py())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(()) if self.column is None else iter(str(each) for each in self.column.to_pylist())
+        return iter(()) if self.column is None else iter(str(row_id) for row_id in self.column.to_pylist())
 
 
 def id_array(ids: Sequence[str]) -> "pa.ChunkedArray[Any]":

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote, to be read only: on local disk, or in an object store with the environment's keys."""
+"""Read input files of users: on local disk, or in an object store with the environment's keys."""
 
 import fnmatch
 import io
@@ -12,7 +12,7 @@ from obstore.store import from_url
 
 from omnigraph import limits
 from omnigraph.errors import NotFoundError, UnavailableError
-from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
+from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, reason
 from omnigraph.storage.object_stores.s3 import S3Options, time_limits
 
 _MAGIC = "*?["
@@ -63,17 +63,17 @@ def remote_files(where: str) -> list[tuple[str, str, int]]:
     Raises:
         UnavailableError: the store does not answer.
     """
-    plain = where[: min((where.find(each) for each in _MAGIC if each in where), default=len(where))]
+    plain = where[: min((where.find(mark) for mark in _MAGIC if mark in where), default=len(where))]
     folder = plain if plain.endswith("/") or plain == where else plain[: plain.rfind("/") + 1]
     store, prefix = object_at(folder.rstrip("/") + "/")
     root = where[: len(where) - len(object_at(where)[1])]
     try:
-        found = [each for page in obstore.list(store, prefix.rstrip("/") + "/" if prefix else None) for each in page]
+        found = [file for page in obstore.list(store, prefix.rstrip("/") + "/" if prefix else None) for file in page]
     except FOREIGN_ERRORS as error:
         raise UnavailableError(f"cannot list {where}: {reason(error)}") from error
-    named = [(each["path"], int(each["size"])) for each in found]
+    named = [(file["path"], int(file["size"])) for file in found]
     if plain != where:
-        named = [each for each in named if fnmatch.fnmatchcase(root + each[0], where)]
+        named = [file for file in named if fnmatch.fnmatchcase(root + file[0], where)]
     return [(path.removeprefix(prefix).lstrip("/"), root + path, size) for path, size in sorted(named)]
 
 

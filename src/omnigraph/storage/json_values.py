@@ -23,7 +23,7 @@ def to_json(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> list[Any]:
 
     Returns:
         Instants like `2024-01-31T10:00:00.000Z`, days like `2024-01-31`, `"NaN"`, `"Infinity"` and `"-Infinity"` for
-        Floats that JSON cannot write, bytes as `base64:…`, lists as lists, and everything else as it is.
+        floats that JSON cannot write, bytes as `base64:…`, lists as lists, and everything else as it is.
     """
     kind = column.type
     if pa.types.is_timestamp(kind):
@@ -34,7 +34,7 @@ def to_json(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> list[Any]:
     if pa.types.is_floating(kind):
         return _floats(column)
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
-        return [None if each is None else as_text(each) for each in column.to_pylist()]
+        return [None if cell is None else as_text(cell) for cell in column.to_pylist()]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         return _lists(column)
     if pa.types.is_struct(kind):
@@ -50,7 +50,7 @@ def _floats(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> list[Any]:
     values = column.to_pylist()
     if pc.all(pc.is_finite(column)).as_py() is not False:
         return values
-    return [each if each is None or math.isfinite(each) else _word(each) for each in values]
+    return [value if value is None or math.isfinite(value) else _word(value) for value in values]
 
 
 def _word(value: float) -> str:

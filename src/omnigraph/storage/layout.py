@@ -78,18 +78,19 @@ def table_schema(entity: EntityType) -> pa.Schema:
     """The columns of a type's table.
 
     Returns:
-        The system columns, which are never null, then the properties in the order of their names; those that the
+        The system columns, which are never null, then the properties in the order of their names; those that the schema
+        requires are never null either.
     """
     system = [pa.field(name, pa.string(), nullable=False) for name in system_columns(entity)]
     properties = [
         pa.field(
-            each.name,
-            arrow_type(each.type),
-            nullable=each.type.nullable,
-            metadata={PROPERTY_ID: str(each.property_id).encode()}
-            | ({BLOB_MARK: b"true"} if each.type.is_blob else {}),
+            property_.name,
+            arrow_type(property_.type),
+            nullable=property_.type.nullable,
+            metadata={PROPERTY_ID: str(property_.property_id).encode()}
+            | ({BLOB_MARK: b"true"} if property_.type.is_blob else {}),
         )
-        for each in entity.properties
+        for property_ in entity.properties
     ]
     return pa.schema([*system, *properties])
 

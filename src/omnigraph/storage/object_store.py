@@ -18,6 +18,7 @@ from omnigraph.errors import (
     OutcomeUnknownError,
     UnavailableError,
 )
+from omnigraph.ids import IdSource
 
 # `name#7`: how files under way are named beside their targets, by us on local disk and by the table library.
 _TEMPORARY = re.compile(r"#[0-9]+(?=/|\Z)")
@@ -143,7 +144,7 @@ class ObjectStore(Protocol):
         ...
 
     def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
-        """Files under way, which nobody lists, that were last written before a time: their writers died.
+        """Temporary files, which listings omit, last written before a time: their writers died.
 
         With `delete` they are deleted, too.
         """
@@ -177,7 +178,7 @@ class ObjectStore(Protocol):
 
 
 def is_temporary(path: str) -> bool:
-    """Whether a segment of the path has the shape of a file under way, `name#7`."""
+    """True if a segment of the path has the shape of a temporary file, `name#7`."""
     return _TEMPORARY.search(path) is not None
 
 
@@ -207,3 +208,34 @@ def check_prefix(prefix: str) -> None:
     if not prefix.endswith("/"):
         raise StoreRefused(f"{prefix!r} is not a folder: it has no '/' at its end", path=prefix)
     check_path(prefix[:-1])
+
+
+PROBE_FOLDER = "__probe/"
+_STALE_PROBE_US = 3_600_000_000
+
+
+def prove_by_trying(store: ObjectStore, ids: IdSource) -> int:
+    """Put one fresh path twice, and delete it again; returns the time the store has given it, in microseconds.
+
+    Raises:
+        StoreRefused: the second put was not refused, or what was put is not listed.
+    """
+    probe = f"{PROBE_FOLDER}{ids.new()}"
+    store.put_if_absent(probe, b"first")
+    try:
+        store.put_if_absent(probe, b"second")
+    except ObjectExists:
+        probes = {listed.path: listed.modified_us for listed in store.list(PROBE_FOLDER)}
+        if probe in probes:
+            for path, modified_us in probes.items():
+                if probes[probe] - modified_us > _STALE_PROBE_US:
+                    store.delete(path)  # of a process that died while it tried
+            return probes[probe]
+        raise StoreRefused(f"{store.uri} does not list what was just put there", path=probe) from None
+    finally:
+        store.delete(probe)
+    raise StoreRefused(
+        f"{store.uri} takes a conditional put of a path that exists, so it cannot tell which of two writers came "
+        "first; use an external store",
+        path=probe,
+    )

@@ -139,7 +139,7 @@ def floor_folder(branch: str) -> str:
 
 
 def floor(branch: str, number: int) -> str:
-    """The object that says that entries below `number` count no more."""
+    """The floor record: entries below `number` do not count."""
     return f"{floor_folder(branch)}{entry_name(number)}{ENTRY_SUFFIX}"
 
 
@@ -154,7 +154,7 @@ def ancestry(branch: str, number: int) -> str:
 
 
 def lease(lease_id: str) -> str:
-    """The note that somebody still reads a commit."""
+    """The lease of a reader on a commit."""
     return f"{LEASES}{lease_id}.json"
 
 
@@ -194,7 +194,7 @@ def schema_resolved(digest: str) -> str:
 
 
 def intent(intent_id: str) -> str:
-    """The note of a write under way."""
+    """The intent of a write in progress."""
     return f"{RECOVERY}{intent_id}.json"
 
 

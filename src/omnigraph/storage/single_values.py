@@ -1,4 +1,4 @@
-"""Single values: what a table holds for a Python or JSON value, and why a value is none of a type.
+"""Convert single Python or JSON values to stored values, and explain why a value does not fit its type.
 
 stored      the value a table holds, or None where there is none
 misfit      the sentence about a value that has none
@@ -33,7 +33,7 @@ def stored(value: object, scalar: Scalar) -> Stored | None:
 
 
 def misfit(value: object, scalar: Scalar, name: str, *, inside: bool = False) -> str:
-    """Why a value is none of a property's.
+    """The reason why a value does not fit a property.
 
     Args:
         scalar: the type of the property, or of the elements of its list.

@@ -18,7 +18,7 @@ from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import ObjectNotFound
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import CountingStore, FaultyStore
 from omnigraph.transaction.graph_context import GraphContext

@@ -12,7 +12,7 @@ from omnigraph.errors import AlreadyExistsError, InvalidRequestError, NotFoundEr
 from omnigraph.model.commit import MAIN, CommitKind
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.testing.stores import CountingStore

@@ -15,7 +15,7 @@ from omnigraph.branch.point import HEAD_OF_MAIN, Point, instant_us
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext

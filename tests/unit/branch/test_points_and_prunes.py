@@ -14,7 +14,7 @@ from omnigraph.errors import NotFoundError, OutcomeUnknownError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import FaultyStore

@@ -17,7 +17,7 @@ from omnigraph.errors import (
 )
 from omnigraph.model.commit import MAIN
 from omnigraph.storage import paths
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import open_root

@@ -11,7 +11,7 @@ from omnigraph.cluster.ledger import Ledger, StoredState
 from omnigraph.cluster.state import LedgerFaultError, State, read_state
 from omnigraph.failpoints import Crash
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import FaultyStore
 

@@ -6,7 +6,7 @@ from omnigraph.cluster.diagnostics import Diagnostics
 from omnigraph.cluster.lock import Lock, LockFaultError, LockRecord
 from omnigraph.ids import UlidSource
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import FaultyStore

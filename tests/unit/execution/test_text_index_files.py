@@ -15,7 +15,7 @@ from omnigraph.failpoints import Crash
 from omnigraph.storage.derived import version_of
 from omnigraph.storage.object_stores.forwarding import RequestKind
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.faults import Fault
 from omnigraph.testing.stores import CountingStore, FaultyStore
 

@@ -14,7 +14,7 @@ from omnigraph.model.footprint import Footprint, TypeFootprint
 from omnigraph.storage import paths
 from omnigraph.storage.object_store import StoreRefused
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.storage.records.read import FORMAT
 from omnigraph.testing.clock import ManualClock
 from omnigraph.testing.faults import Fault

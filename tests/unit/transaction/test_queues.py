@@ -13,7 +13,7 @@ from omnigraph.branch import branches
 from omnigraph.errors import InternalError
 from omnigraph.failpoints import Failpoint
 from omnigraph.model.commit import MAIN, Record
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.transaction import idempotency, queues
 from omnigraph.transaction.graph_context import GraphContext

@@ -9,7 +9,7 @@ from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN
 from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.footprint import TokenKind, TypeFootprint, tokens
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.root import create_table, init

@@ -6,7 +6,7 @@ from itertools import repeat
 from tests.support.interleaving import RacingStore
 
 import omnigraph
-from omnigraph.storage.object_stores.memory import MemoryStore
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 from omnigraph.testing.clock import ManualClock
 from omnigraph.transaction import queues
 

@@ -9,7 +9,7 @@ from omnigraph.storage.object_store import StoreRefused
 
 
 def open_external_store(uri: str) -> ExternalStore:
-    """The external store at `uri`. Nothing is created or asked before the first request.
+    """Open the external store at `uri`, lazily: the first request connects.
 
     Args:
         uri: `sqlite:///absolute/path` or `sqlite:relative/path` for one machine, `postgresql://…` for many.

@@ -96,7 +96,7 @@ class SqlExternalStore(ABC):
 
     @abstractmethod
     def _run(self, path: str, statement: str, values: Sequence[str | None]) -> Sequence[tuple[str, ...]]:
-        """The rows of a statement; what goes wrong is told as an error of stores."""
+        """Run a statement and return its rows; failures are errors of stores."""
 
 
 def _bounds(prefix: str) -> tuple[str, str]:

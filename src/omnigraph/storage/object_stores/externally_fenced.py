@@ -41,8 +41,8 @@ from omnigraph.storage.object_store import (
     StoreTransient,
     check_path,
     check_prefix,
+    prove_by_trying,
 )
-from omnigraph.storage.object_stores.proof import prove_by_trying
 from omnigraph.storage.records.read import read_stamp
 
 STAGED_FOLDER = "__staged/"
@@ -76,7 +76,7 @@ class ExternallyFencedStore:
         return True
 
     def fence_id(self) -> str:
-        """The id of the external store itself, made when it is first asked for."""
+        """The id of the external store itself, made when it is first needed."""
         fresh = self._ids.new()
         entry = self._external.get(_FENCE, _FENCE_ID) or create(
             lambda: self._external.put_if_absent(_FENCE, _FENCE_ID, fresh),
@@ -189,7 +189,7 @@ class ExternallyFencedStore:
         self._inner.delete_prefix(prefix)
 
     def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
-        """Files under way whose writers died, and what they staged and can never come to anything."""
+        """Temporary files whose writers died, and staged objects that can never be published."""
         found = list(self._inner.leftovers(before_us=before_us, delete=delete))
         return found + ([Listed(path, 0, 0) for path in self.sweep_staged()] if delete else [])
 
@@ -210,12 +210,9 @@ class ExternallyFencedStore:
         return prove_by_trying(self, self._ids)
 
     def sweep_staged(self) -> Sequence[str]:
-        """Delete what dead writers staged and can never come to anything: somebody else has the path.
+        """Delete staged objects of dead writers whose path another writer has won.
 
         Staged bytes whose path nobody has yet are left alone; their writer may only be slow.
-
-        Returns:
-            Sequence[str]: the staged objects that were deleted.
         """
         swept = []
         for listed in self._inner.list(STAGED_FOLDER):
@@ -303,7 +300,7 @@ class ExternallyFencedStore:
                     self._repoint(entry)
 
     def _synchronise(self, entry: ExternalEntry) -> bool:
-        """Steps 3 and 4 for an object that is not at its path; whoever does them, and however often.
+        """Do steps 3 and 4 for an object that is not at its path; safe for any caller, any number of times.
 
         Bytes are staged before step 2 and go after step 4, so an entry without them came too late: from a request that
         was long on its way, or after a sweep that had seen the path taken. It can come to nothing, and is removed.

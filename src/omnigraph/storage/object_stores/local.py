@@ -12,11 +12,11 @@ Invariants:
 
 import contextlib
 import errno
-import heapq
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from omnigraph import limits
@@ -25,18 +25,14 @@ from omnigraph.storage.object_store import (
     ObjectExists,
     ObjectNotFound,
     OutcomeUnknown,
-    StoreError,
     StoreRefused,
     StoreTransient,
     check_path,
     check_prefix,
-    is_temporary,
 )
 from omnigraph.storage.object_stores import sync
+from omnigraph.storage.object_stores.local_listing import TRANSIENT_ERRNOS, leftovers, map_os_error, walk, walk_folders
 
-_TRANSIENT = frozenset(
-    {errno.EIO, errno.EINTR, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY, errno.ESTALE, errno.EMFILE, errno.ENFILE}
-)
 _CANNOT_LINK = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 # A name and its `#` and 20 digits together must stay below the 255 bytes most file systems allow.
 _TEMPORARY_STEM_CHARACTERS = 50
@@ -100,18 +96,18 @@ class LocalStore:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             raise ObjectNotFound(f"there is no object {path!r} in {self._root}", path=path) from None
         except OSError as error:
-            raise self._mapped(error, "read", path) from error
+            raise map_os_error(self._root, error, "read", path) from error
 
     def list(self, prefix: str, *, limit: int | None = None) -> Iterator[Listed]:
         """The objects below a folder, recursively, in order of their paths."""
         check_prefix(prefix)
-        found = self._walk(prefix, in_full=limit is None)
-        return found if limit is None else _first(found, limit)
+        found = walk(self._root, prefix, in_full=limit is None)
+        return found if limit is None else islice(found, limit)
 
     def list_folders(self, prefix: str) -> Iterator[str]:
         """The names of the folders directly below `prefix` that hold an object, in order."""
         check_prefix(prefix)
-        return self._folders(prefix)
+        return walk_folders(self._root, prefix)
 
     def put(self, path: str, body: bytes) -> None:
         """Create or replace an object."""
@@ -137,7 +133,7 @@ class LocalStore:
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return
         except OSError as error:
-            raise self._mapped(error, "delete", path) from error
+            raise map_os_error(self._root, error, "delete", path) from error
 
     def delete_many(self, paths: Sequence[str]) -> None:
         """Delete objects, one after the other."""
@@ -152,24 +148,8 @@ class LocalStore:
             self._remove_folder(self._root / prefix)
 
     def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
-        """Files under way that were last written before a time; with `delete`, deleted."""
-        found = []
-        try:
-            for folder, _, names in os.walk(self._root):
-                for name in names:
-                    file = Path(folder) / name
-                    path = str(file.relative_to(self._root))
-                    if not is_temporary(path):
-                        continue
-                    with contextlib.suppress(FileNotFoundError):  # its writer lives, and has just given it its name
-                        status = file.stat(follow_symlinks=False)
-                        if status.st_mtime_ns // 1_000 < before_us:
-                            if delete:
-                                file.unlink()
-                            found.append(Listed(path, status.st_size, status.st_mtime_ns // 1_000))
-        except OSError as error:
-            raise self._mapped(error, "list", "") from error
-        return sorted(found, key=lambda listed: listed.path)
+        """Temporary files last written before a time; with `delete`, deleted."""
+        return leftovers(self._root, before_us=before_us, delete=delete)
 
     def identity(self, path: str) -> tuple[int, ...] | None:
         """The file behind the name, and when it was written: numbers of files are used again, times are not."""
@@ -205,7 +185,7 @@ class LocalStore:
         self.__dict__.pop("_syncs", None)  # decided anew
 
     def prove_put_if_absent(self) -> int:
-        """Show that the file system links, once, under names nobody lists; returns the time it gives to files."""
+        """Prove, under temporary names, that a second link is refused; returns the file system's time."""
         probe = f"__probe#{_digits()}"
         first, second = self._root / f"{probe}1", self._root / f"{probe}2"
         try:
@@ -213,7 +193,7 @@ class LocalStore:
             self._prove_link(first, second)
             return first.stat().st_mtime_ns // 1_000
         except OSError as error:
-            raise self._mapped(error, "create", probe) from error
+            raise map_os_error(self._root, error, "create", probe) from error
         finally:
             for file in (first, second):
                 with contextlib.suppress(OSError):
@@ -233,7 +213,7 @@ class LocalStore:
 
     @cached_property
     def _syncs(self) -> bool:
-        """True if an answer waits for syncs; asked once the root is there."""
+        """True if an answer waits for syncs; needs the root to exist."""
         return self._durability is Durability.POWER or not sync.keeps_order(self._root)
 
     def _write(self, path: str, body: bytes, place: Callable[[str, str, str], None]) -> None:
@@ -262,7 +242,7 @@ class LocalStore:
                 self._settled.discard(folder)
                 continue
             except OSError as error:
-                raise self._mapped(error, "write", path) from error
+                raise map_os_error(self._root, error, "write", path) from error
             # The first of a folder is synced in any case, so that a graph or branch that was made is there.
             if self._syncs or is_new:
                 self._sync_name(folder, path)
@@ -303,7 +283,7 @@ class LocalStore:
                 return
             if isinstance(error, FileExistsError) and not Path(target).is_dir():
                 raise ObjectExists(f"there is an object {path!r} in {self._root} already", path=path) from None
-            if error.errno in _TRANSIENT:
+            if error.errno in TRANSIENT_ERRNOS:
                 raise OutcomeUnknown(
                     f"linking {path!r} in {self._root} was not answered: {error}", path=path
                 ) from error
@@ -338,44 +318,6 @@ class LocalStore:
         self._settled.add(folder)
         return is_new
 
-    def _walk(self, prefix: str, *, in_full: bool) -> Iterator[Listed]:
-        entries = self._entries(prefix)
-        for name in sorted(entries) if in_full else _from_heap(entries):
-            path = prefix + name
-            if name.endswith("/"):
-                yield from self._walk(path, in_full=in_full)
-                continue
-            try:
-                status = entries[name].stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue  # deleted while we listed
-            except OSError as error:
-                raise self._mapped(error, "list", path) from error
-            yield Listed(path, status.st_size, status.st_mtime_ns // 1_000)
-
-    def _entries(self, prefix: str) -> Mapping[str, os.DirEntry[str]]:
-        """What lies directly in a folder; folders with `/` at their end, which puts them where their paths sort."""
-        found = {}
-        try:
-            with os.scandir(self._root / prefix) as entries:
-                for entry in entries:
-                    if is_temporary(entry.name):
-                        continue
-                    if entry.is_file(follow_symlinks=False):
-                        found[entry.name] = entry
-                    elif entry.is_dir(follow_symlinks=False):
-                        found[f"{entry.name}/"] = entry
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        except OSError as error:
-            raise self._mapped(error, "list", prefix) from error
-        return found
-
-    def _folders(self, prefix: str) -> Iterator[str]:
-        for name in sorted(name[:-1] for name in self._entries(prefix) if name.endswith("/")):
-            if next(self._walk(f"{prefix}{name}/", in_full=False), None) is not None:
-                yield name
-
     def _remove_below(self, folder: Path, prefix: str) -> None:
         try:
             with os.scandir(folder) as entries:
@@ -388,7 +330,7 @@ class LocalStore:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
-            raise self._mapped(error, "delete", prefix) from error
+            raise map_os_error(self._root, error, "delete", prefix) from error
 
     def _remove_folder(self, folder: Path) -> None:
         self._settled.discard(str(folder))
@@ -404,12 +346,6 @@ class LocalStore:
             f"writers came first; put the graph on another file system, or use an external store",
             path=path,
         )
-
-    def _mapped(self, error: OSError, verb: str, path: str) -> StoreError:
-        message = f"cannot {verb} {path!r} in {self._root}: {error.strerror or error}"
-        if error.errno in _TRANSIENT:
-            return StoreTransient(message, path=path)
-        return StoreRefused(message, path=path)
 
 
 def _rename(temporary: str, target: str, _path: str) -> None:
@@ -438,19 +374,3 @@ def _read_whole(handle: int) -> bytes:
         body = os.read(handle, limits.LOCAL_READ_BYTES)
         parts.append(body)
     return b"".join(parts)
-
-
-def _first(found: Iterator[Listed], limit: int) -> Iterator[Listed]:
-    for _ in range(limit):
-        try:
-            yield next(found)
-        except StopIteration:
-            return
-
-
-def _from_heap(names: Iterable[str]) -> Iterator[str]:
-    # The first few of ten thousand without sorting them all.
-    heap = list(names)
-    heapq.heapify(heap)
-    while heap:
-        yield heapq.heappop(heap)

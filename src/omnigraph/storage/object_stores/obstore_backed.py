@@ -1,23 +1,32 @@
 """The port over any store that obstore knows."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from itertools import islice
 
 import obstore
+from obstore import exceptions
+from obstore.store import MemoryStore as ForeignMemoryStore
 from obstore.store import ObjectStore as ForeignStore
 
 from omnigraph import limits
-from omnigraph.ids import UlidSource
+from omnigraph.ids import IdSource, UlidSource
 from omnigraph.storage.object_store import (
     Listed,
+    ObjectExists,
+    ObjectNotFound,
+    OutcomeUnknown,
+    StoreError,
+    StoreRefused,
+    StoreTransient,
     check_path,
     check_prefix,
     is_temporary,
+    prove_by_trying,
 )
 from omnigraph.storage.object_stores.forwarding import RequestKind
-from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, is_missing_object, mapped
-from omnigraph.storage.object_stores.proof import prove_by_trying
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -122,17 +131,17 @@ class ObstoreStore:
             self._delete(page)
 
     def leftovers(self, *, before_us: int, delete: bool) -> Sequence[Listed]:
-        """Objects with the names of files under way: left by a copy of a folder, since writers here make none."""
+        """Objects with names of temporary files: left by a copy of a folder, since writers here make none."""
         try:
-            found = [each for page in obstore.list(self._inner) for each in page if is_temporary(each["path"])]
+            found = [entry for page in obstore.list(self._inner) for entry in page if is_temporary(entry["path"])]
         except FOREIGN_ERRORS as error:
             raise mapped(error, RequestKind.LIST, "", uri=self._uri) from error
         listed = [
-            Listed(each["path"], each["size"], (each["last_modified"] - _EPOCH) // _MICROSECOND) for each in found
+            Listed(entry["path"], entry["size"], (entry["last_modified"] - _EPOCH) // _MICROSECOND) for entry in found
         ]
-        old = [each for each in listed if each.modified_us < before_us]
+        old = [entry for entry in listed if entry.modified_us < before_us]
         if delete and old:
-            self._delete([each.path for each in old])
+            self._delete([entry.path for entry in old])
         return old
 
     def identity(self, path: str) -> tuple[int, ...] | None:  # noqa: ARG002  (the port's signature; nobody here knows)
@@ -177,3 +186,87 @@ class ObstoreStore:
                     self._delete([path])
                 return
             raise mapped(error, RequestKind.DELETE, paths[0], uri=self._uri) from error
+
+
+# All that obstore raises: its own, and a few of Python's.
+FOREIGN_ERRORS = (exceptions.BaseError, OSError, ValueError)
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+# Asked for keys because none were given, and the machine has none to give.
+_NO_KEYS = re.compile(r"latest/api/token|latest/meta-data")
+_NEVER_SENT = "kind: Connect,"
+_NO_BUCKET = "<Code>NoSuchBucket</Code>"
+_WRONG_REGION = "redirect without LOCATION"
+# The server says that it did nothing and may be asked again, whatever the request was.
+_TURNED_AWAY = frozenset({"SlowDown", "ConditionalRequestConflict", "OperationAborted", "RequestTimeout"})
+_TURNED_AWAY_STATUS = frozenset({425, 429})
+_REFUSED = (
+    exceptions.PermissionDeniedError,
+    exceptions.UnauthenticatedError,
+    exceptions.NotSupportedError,
+    exceptions.InvalidPathError,
+    exceptions.UnknownConfigurationKeyError,
+    ValueError,
+)
+_REFUSED_STATUS = frozenset({501, 507})
+_TAKEN_STATUS = frozenset({409, 412})
+_FINDS_NOTHING = frozenset({RequestKind.GET, RequestKind.COPY})
+
+
+def mapped(error: Exception, kind: RequestKind, path: str, *, uri: str) -> StoreError:
+    """The port's error for one of obstore's."""
+    text = str(error)
+    message = f"cannot {kind.replace('_', ' ')} {path!r} in {uri}: {reason(error)}"
+    found_status = _STATUS.search(text)
+    found_code = _CODE.search(text)
+    status = int(found_status.group(1)) if found_status else 0
+    code = found_code.group(1) if found_code else ""
+
+    if _NO_KEYS.search(text):
+        return StoreRefused(f"{message}; no keys were given and this machine has none", path=path)
+    if _NO_BUCKET in text or _WRONG_REGION in text:
+        return StoreRefused(message, path=path)
+    if code in _TURNED_AWAY or status in _TURNED_AWAY_STATUS or _NEVER_SENT in text:
+        return StoreTransient(message, path=path)
+    if kind is RequestKind.PUT_IF_ABSENT and (
+        status in _TAKEN_STATUS or isinstance(error, exceptions.AlreadyExistsError | exceptions.PreconditionError)
+    ):
+        return ObjectExists(message, path=path)
+    if kind in _FINDS_NOTHING and is_missing_object(error):
+        return ObjectNotFound(message, path=path)
+    if isinstance(error, (*_REFUSED, FileNotFoundError)) or _is_no(status):
+        return StoreRefused(message, path=path)
+    if kind is RequestKind.PUT_IF_ABSENT:
+        # The request may have arrived: sent again, it could be refused because of itself.
+        return OutcomeUnknown(message, path=path)
+    return StoreTransient(message, path=path)
+
+
+def is_missing_object(error: Exception) -> bool:
+    """Whether obstore says that there is no such object (and not: no such bucket)."""
+    return isinstance(error, FileNotFoundError) and _NO_BUCKET not in str(error)
+
+
+def _is_no(status: int) -> bool:
+    return (400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT) or status in _REFUSED_STATUS
+
+
+def reason(error: Exception) -> str:
+    """The part of an obstore error that is for people: one line, without the server's document."""
+    return str(error).partition("\n")[0].partition(": <")[0]
+
+
+class MemoryStore(ObstoreStore):
+    """Objects in memory."""
+
+    def __init__(self, name: str = "", *, ids: IdSource | None = None) -> None:
+        # One without a name gets one: whatever lies elsewhere for it, as tables do, must not be taken for another's.
+        super().__init__(ForeignMemoryStore(), uri=f"memory://{name or (ids or UlidSource()).new()}")
+
+    def identity(self, path: str) -> tuple[int, ...] | None:
+        """The number of the put that made it; to look here is no request."""
+        try:
+            return (int((obstore.head(self._inner, path)["e_tag"] or "0").strip('"')),)
+        except FileNotFoundError:
+            return ()

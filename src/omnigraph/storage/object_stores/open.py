@@ -12,12 +12,9 @@ from omnigraph.storage.external_store import ExternalStore
 from omnigraph.storage.external_stores import open_external_store
 from omnigraph.storage.object_store import ObjectStore, StoreRefused
 from omnigraph.storage.object_stores.externally_fenced import ExternallyFencedStore
+from omnigraph.storage.object_stores.forwarding import ReadOnlyStore, RetryingStore
 from omnigraph.storage.object_stores.local import Durability, LocalStore
-from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
-from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
-from omnigraph.storage.object_stores.read_only import ReadOnlyStore
-from omnigraph.storage.object_stores.retrying import RetryingStore
+from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, MemoryStore, ObstoreStore, reason
 from omnigraph.storage.object_stores.s3 import S3Options, S3Store, table_time_limits, time_limits
 
 _memories: dict[str, MemoryStore] = {}
@@ -32,7 +29,7 @@ def open_store(
     s3: S3Options | None = None,
     external: ExternalStore | str | None = None,
 ) -> ObjectStore:
-    """The store whose root is at `uri`. Nothing is created or asked before the first request.
+    """Open the store whose root is at `uri`, lazily: nothing is created or requested yet.
 
     Args:
         uri: a path or `file://` address on local disk; `s3://bucket/prefix`; `gs://…` or `az://…` with the credentials
@@ -51,7 +48,7 @@ def open_store(
     if "\0" in uri:
         raise StoreRefused(f"an address holds no NUL character: {uri!r}", path=uri)
     if durability not in tuple(Durability):
-        known = " or ".join(repr(each.value) for each in Durability)
+        known = " or ".join(repr(level.value) for level in Durability)
         raise InvalidRequestError(f"unknown durability {durability!r}; it is {known}")
     # What an external store has decided is durable there: the bytes that it names must be, too.
     store = _open(uri, Durability.POWER if external is not None else Durability(durability), s3)

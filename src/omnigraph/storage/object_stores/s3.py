@@ -15,8 +15,7 @@ from obstore.store import S3Store as ForeignS3Store
 
 from omnigraph import limits
 from omnigraph.storage.object_store import StoreRefused
-from omnigraph.storage.object_stores.obstore_backed import ObstoreStore
-from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, reason
+from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, ObstoreStore, reason
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig

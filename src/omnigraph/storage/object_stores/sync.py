@@ -124,7 +124,7 @@ def sync_all(root: Path, paths: Sequence[Path], *, settled: set[str]) -> None:
             folders.add(path.parent)
         files.extend(_files_of(path))
     fresh = {folder for folder in folders if str(folder) not in settled}
-    above = {each for folder in fresh for each in folders_above(root, folder)}
+    above = {parent for folder in fresh for parent in folders_above(root, folder)}
     _sync([*files, *folders, *(above - folders)], root)
     settled.update(map(str, fresh))
 

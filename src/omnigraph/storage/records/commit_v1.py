@@ -204,8 +204,8 @@ def _recovery_document(recovery: Recovery) -> dict[str, Any]:
         "operation": recovery.operation.value,
         "recovery_for_actor": recovery.for_actor,
         "tables": [
-            {"table_key": each.type_key, "from_version": str(each.from_version), "to_version": str(each.to_version)}
-            for each in recovery.tables
+            {"table_key": table.type_key, "from_version": str(table.from_version), "to_version": str(table.to_version)}
+            for table in recovery.tables
         ],
     }
 
@@ -217,8 +217,8 @@ def _read_recovery(found: dict[str, Any]) -> Recovery:
         operation=CommitKind(found["operation"]),
         for_actor=found.get("recovery_for_actor"),
         tables=tuple(
-            TableOutcome(each["table_key"], int(each["from_version"]), int(each["to_version"]))
-            for each in found["tables"]
+            TableOutcome(table["table_key"], int(table["from_version"]), int(table["to_version"]))
+            for table in found["tables"]
         ),
     )
 
@@ -231,7 +231,7 @@ def _pruned_document(pruned: Pruned) -> dict[str, Any]:
         "through": pruned.through,
         "single": list(pruned.single),
         **({"gone": list(pruned.gone)} if pruned.gone else {}),
-        "ages": [list(each) for each in pruned.ages],
+        "ages": [list(age) for age in pruned.ages],
         "unswept": pruned.unswept,
     }
 

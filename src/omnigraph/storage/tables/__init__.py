@@ -1,1 +1,1 @@
-"""The only package that imports lance: tables whose every effect is a version nobody sees until it is published."""
+"""The only package that imports lance: every effect on a table is a version that is invisible until it is published."""

@@ -142,7 +142,7 @@ class StoredBlob:
         return bytes(self.file.read_range(offset, length))
 
     def chunks(self, offset: int, length: int) -> Iterator[bytes]:
-        """The same part in pieces, each read when it is asked for."""
+        """Read the same part in pieces, each when the caller takes it."""
         step = limits.BLOB_RANGE_BYTES_MAX
         end = min(self.size, offset + length)
         for start in range(offset, end, step):

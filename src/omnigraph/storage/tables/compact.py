@@ -68,7 +68,7 @@ def to_rewrite(handle: Handle, *, purge: bool = False) -> list[FragmentMetadata]
     dropped = _holding_dropped(handle, fragments)
     if purge:
         dropped |= {fragment.id for fragment in fragments if fragment.num_deletions}
-    chosen = [each for each in fragments if is_worth_rewriting(each) or each.id in dropped]
+    chosen = [fragment for fragment in fragments if is_worth_rewriting(fragment) or fragment.id in dropped]
     return chosen if dropped or _gains(chosen) else []
 
 
@@ -153,7 +153,7 @@ def free_number(handle: Handle) -> int:
 
 
 def _holding_dropped(handle: Handle, fragments: Sequence[FragmentMetadata]) -> set[int]:
-    """The fragments whose files still hold values of columns that the table has no more."""
+    """The fragments whose files still hold values of dropped columns."""
     there = {field.id for column in read_columns(handle.dataset.lance_schema).columns for field in column}
     return {
         fragment.id
@@ -179,8 +179,12 @@ def _rewritten(handle: Handle, old: Sequence[FragmentMetadata], elsewhere: Elsew
     if not any(fragment.num_rows for fragment in old):
         return []
     number = free_number(handle)
-    told = elsewhere(_groups(old), bytes_of(old))
-    written = rewritten_rows(handle, old) if told is None else [FragmentMetadata.from_json(each) for each in told]
+    descriptions = elsewhere(_groups(old), bytes_of(old))
+    written = (
+        rewritten_rows(handle, old)
+        if descriptions is None
+        else [FragmentMetadata.from_json(description) for description in descriptions]
+    )
     return [replace(fragment, id=number and number + place) for place, fragment in enumerate(written)]
 
 

@@ -23,10 +23,10 @@ def declared_indexes(entity: EntityType) -> tuple[IndexSpec, ...]:
     searched = _columns(entity, Index) | _columns(entity, Key)
     looked_up = searched | _columns(entity, Unique)
     own = [
-        _spec(each.name, kind)
-        for each in entity.properties
-        if each.name in looked_up
-        for kind in _kinds(each.type, is_searched=each.name in searched)
+        _spec(property_.name, kind)
+        for property_ in entity.properties
+        if property_.name in looked_up
+        for kind in _kinds(property_.type, is_searched=property_.name in searched)
     ]
     return (*system, *own)
 
@@ -41,7 +41,9 @@ def searched_texts(entity: EntityType) -> tuple[Property, ...]:
         return ()
     searched = _columns(entity, Index)
     return tuple(
-        each for each in entity.properties if each.name in searched and each.type.is_string and not each.type.is_enum
+        property_
+        for property_ in entity.properties
+        if property_.name in searched and property_.type.is_string and not property_.type.is_enum
     )
 
 

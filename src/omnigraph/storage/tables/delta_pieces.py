@@ -11,8 +11,7 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Offsets, at
-from omnigraph.storage.tables.delta import changed_fragments, moved_offsets
-from omnigraph.storage.tables.delta_rows import rows_lying_at
+from omnigraph.storage.tables.delta import changed_fragments, moved_offsets, rows_lying_at
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fragments import rows_of_fragments
 from omnigraph.storage.tables.handles import bytes_of
@@ -47,7 +46,7 @@ def delta_bytes(tables: Tables, older: Pin | None, newer: Pin | None) -> int:
         if before is not None and after is not None:
             total += _part(after, abs(after.num_deletions - before.num_deletions) or 1)
         else:
-            total += sum(_part(each, each.num_rows) for each in (before, after) if each is not None)
+            total += sum(_part(fragment, fragment.num_rows) for fragment in (before, after) if fragment is not None)
     return total
 
 
@@ -92,7 +91,7 @@ def read_delta_piece(tables: Tables, piece: DeltaPiece, *, block_rows: int) -> I
     held: list[pa.RecordBatch] = []
     for batch in rows_of_fragments(table, [piece.fragment], columns=table.schema.names):
         held.append(batch)
-        if sum(each.num_rows for each in held) >= block_rows:
+        if sum(batch.num_rows for batch in held) >= block_rows:
             yield pa.Table.from_batches(held)
             held = []
     if held:

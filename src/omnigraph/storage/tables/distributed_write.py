@@ -59,7 +59,6 @@ class FilesToStage:
     """The changes of one write to one table, its rows written already.
 
     Attributes:
-        added: the files.
         dropped: by the number of a file among them, the rows in it that shall not count.
         removed: addresses, in the base, of rows that go.
         replaces: the table's content becomes exactly the files.
@@ -87,7 +86,8 @@ def write_files(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile,
     with mapped(base.table, base.version):
         written = write_rows(rows, handle.dataset, handle.schema)
     return tuple(
-        WrittenFile(json.dumps(each.to_json()), each.num_rows, f"data/{each.files[0].path}") for each in written
+        WrittenFile(json.dumps(fragment.to_json()), fragment.num_rows, f"data/{fragment.files[0].path}")
+        for fragment in written
     )
 
 
@@ -101,7 +101,7 @@ def rewrite_files(tables: Tables, base: Pin, numbers: Sequence[int]) -> list[str
     there = {fragment.id: fragment for fragment in handle.fragments()}
     with mapped(base.table, base.version):
         written = rewritten_rows(handle, [there[number] for number in numbers])
-    return [json.dumps(each.to_json()) for each in written]
+    return [json.dumps(fragment.to_json()) for fragment in written]
 
 
 def stage_files(tables: Tables, base: Pin, files: FilesToStage) -> StagedVersion:
@@ -115,9 +115,9 @@ def stage_files(tables: Tables, base: Pin, files: FilesToStage) -> StagedVersion
     """
     handle = tables._handles.open(base)
     kept = [
-        (number, FragmentMetadata.from_json(each.description))
-        for number, each in enumerate(files.added)
-        if each.rows > len(files.dropped.get(number, ()))
+        (number, FragmentMetadata.from_json(file.description))
+        for number, file in enumerate(files.added)
+        if file.rows > len(files.dropped.get(number, ()))
     ]
     added = tuple(fragment for _, fragment in kept)
     if not added and not len(files.removed) and not (files.replaces and handle.rows):

@@ -1,4 +1,4 @@
-"""What Lance raises, said in our own words.
+"""Map exceptions of Lance to errors of Omnigraph.
 
 Lance has almost no exception classes of its own: most of what goes wrong arrives as `ValueError`, `OSError` or
 `ArrowInvalid`, and only the text tells which. So the text is judged here, once, and every call into Lance stands inside
@@ -84,32 +84,32 @@ _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 def as_graph_error(error: Exception, table: str, version: int | None) -> GraphError:
     """What a foreign exception means for the caller."""
     text = str(error)
-    said = _CALLS.sub("", _PLACES.sub("", text))  # the places are for those who develop Lance
+    reason = _CALLS.sub("", _PLACES.sub("", text))  # the places are for those who develop Lance
     number = error.errno if isinstance(error, OSError) else None
     where = f"table {table}" if version is None else f"table {table} at version {version}"
     if isinstance(error, CommitConflictError):
         # Detached versions have random names and never conflict; running out of tries means the store misbehaves.
-        return UnavailableError(f"{where}: a new version could not be written: {said}", table=table)
+        return UnavailableError(f"{where}: a new version could not be written: {reason}", table=table)
     if isinstance(error, MemoryError):
-        return LimitError(f"{where}: out of memory: {said}", table=table)
+        return LimitError(f"{where}: out of memory: {reason}", table=table)
     in_a_file = _TAKING_FILES_APART.search(text) is not None
     if _REQUEST.search(text) and not in_a_file:
         # Before all that follows: the text quotes what the caller wrote, which may say anything.
-        return InvalidRequestError(f"{where}: {said}", table=table)
+        return InvalidRequestError(f"{where}: {reason}", table=table)
     if number in _FULL_ERRNOS or _FULL.search(text):
-        return UnavailableError(f"{where}: the store is full: {said}", code=STORE_FULL, table=table)
+        return UnavailableError(f"{where}: the store is full: {reason}", code=STORE_FULL, table=table)
     if _EXISTS.search(text):
         return AlreadyExistsError(f"{where} exists already", table=table)
     if isinstance(error, PermissionError) or number in _DENIED_ERRNOS or _DENIED.search(text):
-        return PermissionDeniedError(f"{where}: the store refuses access: {said}", table=table)
+        return PermissionDeniedError(f"{where}: the store refuses access: {reason}", table=table)
     if isinstance(error, FileNotFoundError) or _MISSING.search(text):
         return FormatError(
-            f"{where}: a file it refers to is not there: {said}", code=VERSION_RECLAIMED, table=table, version=version
+            f"{where}: a file it refers to is not there: {reason}", code=VERSION_RECLAIMED, table=table, version=version
         )
     if isinstance(error, TimeoutError | ConnectionError) or number in _TRANSIENT_ERRNOS or _TRANSIENT.search(text):
-        return UnavailableError(f"{where}: the store does not answer: {said}", table=table)
+        return UnavailableError(f"{where}: the store does not answer: {reason}", table=table)
     if in_a_file or _DAMAGED.search(text):
-        return FormatError(f"{where} is damaged: {said}", code=DAMAGED_TABLE, table=table, version=version)
+        return FormatError(f"{where} is damaged: {reason}", code=DAMAGED_TABLE, table=table, version=version)
     return InternalError(f"{where}: {type(error).__name__}: {text}", table=table)
 
 

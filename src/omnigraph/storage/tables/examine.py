@@ -209,7 +209,7 @@ class Examiner:
         """
         handle = self.open(pin)._handle
         with mapped(pin.table, pin.version):
-            lost = [each for each in handle.fragments() if _needs(handle.table, each, damaged)]
+            lost = [fragment for fragment in handle.fragments() if _needs(handle.table, fragment, damaged)]
             names = {
                 index.name
                 for index in handle.dataset.describe_indices()
@@ -218,7 +218,7 @@ class Examiner:
             changes: list[SegmentChange] = [dropping(handle, name) for name in sorted(names)]
             made = handle
             if lost:
-                operation = LanceOperation.Delete([], [each.id for each in lost], "rows in damaged files")
+                operation = LanceOperation.Delete([], [fragment.id for fragment in lost], "rows in damaged files")
                 version = commit_detached(handle.dataset, operation, intermediate=bool(changes))
                 made = Handle(handle.table, version, handle.data_bytes - bytes_of(lost))
             made = with_segments(made, changes)

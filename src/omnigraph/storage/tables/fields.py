@@ -78,7 +78,7 @@ class Columns:
 
     Attributes:
         metadata: the schema's metadata, as Lance spells it.
-        columns: the columns.
+        columns: top-level fields, each with its nested fields behind it.
     """
 
     metadata: str

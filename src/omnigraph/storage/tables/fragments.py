@@ -50,7 +50,9 @@ def live_rows(table: Table, fragment: StoredFragment) -> Offsets:
     """Which rows of a fragment are not deleted; reads its deletion vector and no data."""
     with mapped(table.pin.table, table.pin.version):
         dataset = table._handle.dataset
-        found = next(each.metadata for each in dataset.get_fragments() if each.fragment_id == fragment.number)
+        found = next(
+            candidate.metadata for candidate in dataset.get_fragments() if candidate.fragment_id == fragment.number
+        )
         return live_offsets(dataset, found)
 
 
@@ -73,7 +75,7 @@ def fragment_rows(
         return
     with mapped(pin.table, pin.version):
         dataset = table._handle.dataset
-        opened = [found for each in fragments if (found := dataset.get_fragment(each.number)) is not None]
+        opened = [found for fragment in fragments if (found := dataset.get_fragment(fragment.number)) is not None]
         scanner = dataset.scanner(
             columns=list(columns),
             fragments=opened,

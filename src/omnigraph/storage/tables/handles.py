@@ -48,7 +48,7 @@ def bytes_of(fragments: Iterable[FragmentMetadata]) -> int:
 
 
 class Handle:
-    """One open version of one table. What its manifest says is asked for once: each question crosses into Lance."""
+    """One open version of one table; caches what its manifest says, because each call into Lance is slow."""
 
     __slots__ = (
         "_bytes",

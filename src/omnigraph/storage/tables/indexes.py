@@ -85,7 +85,7 @@ class SegmentChange:
 
 
 def rebuilding(handle: Handle, spec: IndexSpec) -> SegmentChange:
-    """Build the index anew over all rows, in one segment.
+    """Rebuild the index over all rows, in one segment.
 
     Returns:
         Where there are too few rows for an index, none is left.
@@ -155,7 +155,7 @@ def refreshing(handle: Handle, spec: IndexSpec, *, purge: bool = False) -> Segme
 
 
 def is_due(handle: Handle, spec: IndexSpec, *, purge: bool = False) -> bool:
-    """Whether refreshing an index would change anything; reads no more than how many rows have a value."""
+    """True if refreshing an index would change anything; reads only how many rows have a value."""
     segments = segments_of(handle, spec.name)
     live = {fragment.id for fragment in handle.fragments()}
     alive = [segment for segment in segments if not live.isdisjoint(segment.fragment_ids)]
@@ -187,7 +187,7 @@ def as_built(handle: Handle, spec: IndexSpec) -> IndexSpec:
 
 
 def dropping(handle: Handle, name: str) -> SegmentChange:
-    """Leave the index out; empty where there is none of that name."""
+    """Drop the index; empty if no index has that name."""
     return SegmentChange((), tuple(segments_of(handle, name)))
 
 

@@ -85,7 +85,7 @@ def change_columns(
             made = commit_detached(made, operation, intermediate=bool(added))
         if added:
             # The next number after every one that a file of this version knows, dropped columns included.
-            after = after.extended([stored_field(each) for each in added], first_id=handle.dataset.max_field_id + 1)
+            after = after.extended([stored_field(field) for field in added], first_id=handle.dataset.max_field_id + 1)
             made = commit_detached(
                 made, LanceOperation.Merge(handle.fragments(), after.as_schema(), preserves_nullability=True)
             )
@@ -97,11 +97,11 @@ def change_columns(
 
 def _with_computed(handle: Handle, computed: Sequence[ComputedColumn], *, intermediate: bool) -> Handle:
     """A version with further columns, their values in files beside those there are."""
-    fields = pa.schema([each.field for each in computed])
-    sources = sorted({each.source for each in computed})
+    fields = pa.schema([column.field for column in computed])
+    sources = sorted({column.source for column in computed})
 
     def values(rows: pa.RecordBatch) -> pa.RecordBatch:
-        made = [each.compute(rows.column(each.source)) for each in computed]
+        made = [column.compute(rows.column(column.source)) for column in computed]
         return pa.RecordBatch.from_arrays(made, schema=fields)
 
     fragments = [fragment.merge_columns(values, columns=sources)[0] for fragment in handle.dataset.get_fragments()]

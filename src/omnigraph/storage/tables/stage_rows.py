@@ -60,9 +60,9 @@ def stage_rows(base: Pin, handle: Handle, rows: RowsToStage) -> OpenStagedVersio
         base,
         made,
         files,
-        inserted_ids=(*(each for each in upserted if each not in is_there), *appended),
-        updated_ids=tuple(each for each in upserted if each in is_there),
-        deleted_ids=tuple(each for each in rows.deleted_ids if each in is_there),
+        inserted_ids=(*(row_id for row_id in upserted if row_id not in is_there), *appended),
+        updated_ids=tuple(row_id for row_id in upserted if row_id in is_there),
+        deleted_ids=tuple(row_id for row_id in rows.deleted_ids if row_id in is_there),
         written=_telling(
             partial(_known, handle, made, added, content, gone_ids=there, gone=addresses),
             0 if content is None else len(content),
@@ -78,8 +78,8 @@ def _find(
     """Those of some ids that the version has, and where their rows lie."""
     places = {}
     if known is not None and known.version == base.version:
-        places = {each: known.by_id[each] for each in ids if each in known.by_id}
-    unknown = [each for each in ids if each not in places] if places else ids
+        places = {row_id: known.by_id[row_id] for row_id in ids if row_id in known.by_id}
+    unknown = [row_id for row_id in ids if row_id not in places] if places else ids
     if not unknown:
         return tuple(places), np.fromiter(places.values(), np.uint64, len(places))
     found = Table(handle, base).rows_with_ids(unknown, columns=[ID], with_addresses=True)

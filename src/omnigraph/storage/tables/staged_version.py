@@ -71,7 +71,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class StagedVersion:
-    """A new version of one table, written and seen by nobody.
+    """A new version of one table, written but not visible yet.
 
     Attributes:
         base: the version it was made from.

@@ -190,7 +190,7 @@ class Table:
             return rows_at(dataset, self.schema, addresses, names)
 
     def blob(self, id: str, column: str) -> StoredBlob | None:
-        """The blob of one row; no more than is asked of it is read.
+        """The blob of one row; its bytes are read on demand.
 
         Raises:
             NotFoundError: there is no such row.
@@ -200,7 +200,9 @@ class Table:
             raise NotFoundError(f"there is no entity with id '{id}'", code="entity_not_found", id=id)
         dataset = self._handle.dataset
         with mapped(self._pin.table, self._pin.version):
-            number = next(each[0].id for each in read_columns(dataset.lance_schema).columns if each[0].name == column)
+            number = next(
+                stored[0].id for stored in read_columns(dataset.lance_schema).columns if stored[0].name == column
+            )
             return blob_at(dataset, self.schema, int(found.column(ADDRESS)[0].as_py()), column, number)
 
     def is_indexed(self, column: str) -> bool:
@@ -349,7 +351,7 @@ def as_lance_dataset(table: Table) -> LanceDataset:
 
 
 def filter_rows(rows: pa.Table, filter: str | None, *, columns: Sequence[str] | None = None) -> pa.Table:
-    """The rows that match `filter`, with the columns asked for."""
+    """The rows that match `filter`, in the chosen columns."""
     if filter is not None and rows.num_rows:
         with mapped("pending rows"):
             rows = lance.write_dataset(rows, "memory://").scanner(filter=filter, blob_handling="all_binary").to_table()

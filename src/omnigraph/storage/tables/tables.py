@@ -1,4 +1,4 @@
-"""The staged-only port to a graph's tables: whatever it writes, nobody sees until a record names it.
+"""The staged-only port to a graph's tables: what it writes is invisible until a record names it.
 
 Every effect on a table is a *detached* version: complete, immutable, on no lineage, named by a random number. No table
 ever moves on by itself after its creation. See `detached.py` for the one place where versions come into being.
@@ -18,7 +18,7 @@ from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.addresses import Addresses
 from omnigraph.storage.tables.blobs import StoredBlob
 from omnigraph.storage.tables.compact import Elsewhere, compact, keep_up, tail_to_rewrite, to_rewrite
-from omnigraph.storage.tables.delta_rows import (
+from omnigraph.storage.tables.delta import (
     Difference,
     Mask,
     VersionDelta,
@@ -175,7 +175,7 @@ class Tables:
         return self.stage_columns(base, dropped=[column])
 
     def stage_index(self, base: Pin, *specs: IndexSpec) -> StagedVersion:
-        """Build indexes anew over all rows, each in one segment.
+        """Rebuild indexes over all rows, each in one segment.
 
         Returns:
             One version with all of them; the base where there are too few rows to learn from.
@@ -246,7 +246,7 @@ class Tables:
         return as_staged(base, self._handles.keep(made), files)
 
     def fragments_known(self, pin: Pin) -> int:
-        """How many fragments a version has, if it is open; 0 if it is not: nothing is asked for it."""
+        """Number of fragments of a version that is open; 0 if it is not open."""
         handle = self._handles.known(pin)
         return 0 if handle is None else len(handle.fragment_numbers)
 

@@ -1,4 +1,4 @@
-"""What upkeep of a table version would do, and what it cannot do: told from the manifest, before anything is staged."""
+"""Predict what upkeep of a table version would do, from its manifest, before anything is staged."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def has_deleted_rows_of(table: Table, other: Table) -> bool:
     """True if files of a version may hold rows that it has deleted and another version of the same table shows."""
     with mapped(table.pin.table, table.pin.version):
         mine, others = table._handle.fragments(), other._handle.fragments()
-        indexed, indexed_there = (_indexed_fragments(each) for each in (table, other))
+        indexed, indexed_there = (_indexed_fragments(version) for version in (table, other))
     shown = {file.path: fragment.deletion_file for fragment in others for file in fragment.files}
     if any(
         file.path in shown and fragment.deletion_file != shown[file.path]

@@ -23,7 +23,7 @@ from omnigraph.storage.object_store import (
     StoreTransient,
 )
 from omnigraph.storage.object_stores import RequestKind, S3Store
-from omnigraph.storage.object_stores.obstore_errors import FOREIGN_ERRORS, mapped
+from omnigraph.storage.object_stores.obstore_backed import FOREIGN_ERRORS, mapped
 
 REQUESTS: dict[RequestKind, Callable[[S3Store], object]] = {
     RequestKind.GET: lambda store: store.get("a"),

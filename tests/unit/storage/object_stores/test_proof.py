@@ -2,9 +2,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from omnigraph.ids import UlidSource
-from omnigraph.storage.object_store import Listed
-from omnigraph.storage.object_stores.memory import MemoryStore
-from omnigraph.storage.object_stores.proof import PROBE_FOLDER, prove_by_trying
+from omnigraph.storage.object_store import PROBE_FOLDER, Listed, prove_by_trying
+from omnigraph.storage.object_stores.obstore_backed import MemoryStore
 
 HOUR_US = 3_600_000_000
 
