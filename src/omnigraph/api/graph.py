@@ -357,12 +357,13 @@ class Graph(StorageInterface):
         older_than: Duration | None = None,
         commits: Sequence[str] = (),
         now: bool = False,
+        shared: bool = False,
         dry_run: bool = False,
         actor: str | None = None,
     ) -> PruneReport:
         prune_branches = partial(prune.prune_branches, self._open(), branch, keep=keep, older_than=older_than, now=now)
         purge = partial(self.optimize, purge=True, actor=actor)
-        return prune_branches(commits=commits, dry_run=dry_run, actor=actor, purge=purge)
+        return prune_branches(commits=commits, shared=shared, dry_run=dry_run, actor=actor, purge=purge)
 
     def sweep(self, *, older_than: Duration | None = None, dry_run: bool = False, engine: str = "auto") -> SweepReport:
         return prune.sweep_files(self._open(), older_than=older_than, dry_run=dry_run, engine=engine)

@@ -1,7 +1,7 @@
 """Prune old commits, sweep the files that nothing needs, and report both."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -11,19 +11,18 @@ from omnigraph.branch import branches
 from omnigraph.branch.find_entry import in_log
 from omnigraph.branch.sweep.files import FileKind, Swept, Verdict
 from omnigraph.branch.sweep.reading import Reading, ReadingBySize, ReadingHere
+from omnigraph.branch.sweep.shared_files import PrunedRows, Purge, commits_sharing, prune_sharing, purge_head
 from omnigraph.branch.sweep.sweep import sweep
 from omnigraph.errors import FormatError, GraphError, InvalidRequestError, NotFoundError, ReclaimedError
-from omnigraph.model.commit import Pin, Record
+from omnigraph.model.commit import Record
 from omnigraph.storage import paths
 from omnigraph.storage.tables.errors import DAMAGED_TABLE
-from omnigraph.storage.tables.upkeep import has_deleted_rows_of
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.pruning.prune import Policy, PrunedBranch, check, prune
 from omnigraph.transaction.pruning.retention import check_made, is_kept, reclaimed
 from omnigraph.transaction.validation import require_flag, require_optional_seconds, require_texts
 
 Duration = float | timedelta
-Purge = Callable[..., object]  # rewrites the files that hold deleted rows: of a branch, and of `types`
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +33,16 @@ class PruneReport:
         uri: the address of the graph.
         branches: one result for every branch.
         dry_run: True if nothing was changed.
-        shared_with: after `prune(commits=…, now=True)`, the kept commits whose files still contain deleted rows of the
-            pruned ones; these rows stay in storage until those commits are pruned, too.
+        shared_with: after `prune(commits=…, now=True)`, the kept commits of any branch whose files still contain
+            deleted rows of the pruned ones; these rows stay in storage until those commits are pruned, too.
+        also_pruned: with `shared=True`, the commits that were pruned because they shared files with the named ones.
     """
 
     uri: str
     branches: tuple[PrunedBranch, ...]
     dry_run: bool
     shared_with: tuple[str, ...] = ()
+    also_pruned: tuple[str, ...] = ()
 
     @property
     def marked(self) -> int:
@@ -59,6 +60,7 @@ class PruneReport:
             "uri": self.uri,
             "dry_run": self.dry_run,
             "shared_with": list(self.shared_with),
+            "also_pruned": list(self.also_pruned),
             "branches": [
                 {
                     "branch": branch.branch,
@@ -213,12 +215,16 @@ def prune_branches(
     now: bool,
     dry_run: bool,
     actor: str | None,
+    shared: bool = False,
     purge: Purge = lambda *_, **__: None,
 ) -> PruneReport:
     """Prune one branch, or all; see `Graph.prune`."""
     require_flag(now, "now")
     require_flag(dry_run, "dry_run")
     commits = require_texts(commits, "the commits to prune")
+    require_flag(shared, "shared")
+    if shared and not (commits and now):
+        raise InvalidRequestError("commits that share files are pruned only along with named commits, and now")
     policy = Policy(keep=keep, older_than_s=seconds(older_than), now=now)
     if commits:
         name = paths.branch_name(branch) if branch is not None else "main"
@@ -238,47 +244,13 @@ def prune_branches(
     report = PruneReport(parts.store.uri, tuple(done), dry_run)
     if not (commits and now):
         return report
-    shared = find_shared_files(parts, done[0])
-    if shared.types and not dry_run:
-        purge(done[0].branch, types=shared.types)
-    return replace(report, shared_with=shared.commits)
-
-
-@dataclass(frozen=True, slots=True)
-class SharedFiles:
-    """Kept commits and types whose files still contain deleted rows of pruned commits.
-
-    Attributes:
-        commits: kept commits of the branch, oldest first.
-        types: keys of the types whose table at the head contains such rows.
-    """
-
-    commits: tuple[str, ...]
-    types: tuple[str, ...]
-
-
-def find_shared_files(parts: GraphContext, done: PrunedBranch) -> SharedFiles:
-    """Find the kept commits whose files still contain deleted rows of pruned commits."""
-    name = done.branch
-    head = parts.log.live_head(name)
-    numbers = sorted({*done.after.gone} - {*done.before.gone})
-    pruned_entries = [entry for entry in (parts.log.read(name, number) for number in numbers) if entry is not None]
-    shown = {(pin.table, pin.version): pin for entry in pruned_entries for pin in entry.tables.values()}
-    judged: dict[tuple[str, int], bool] = {}
-
-    def holds(pin: Pin) -> bool:
-        key = (pin.table, pin.version)
-        if key not in judged:
-            others = [other for (table, _), other in shown.items() if table == pin.table]
-            judged[key] = any(has_deleted_rows_of(parts.tables.open(pin), parts.tables.open(other)) for other in others)
-        return judged[key]
-
-    later = [] if not numbers else parts.log.between(name, numbers[0] + 1, head.number)
-    later = [entry for entry in later if done.after.is_kept(entry.number)]
-    types = tuple(sorted(key for key, pin in head.tables.items() if holds(pin)))
-    return SharedFiles(
-        tuple(entry.commit for entry in later if entry.is_commit and any(map(holds, entry.tables.values()))), types
-    )
+    rows = PrunedRows.of(parts, done[0], policy.numbers)
+    if not dry_run:
+        purge_head(rows, done[0].branch, purge)
+    if shared and not dry_run:
+        more, also_pruned = prune_sharing(rows, purge, actor)
+        report = replace(report, branches=(*report.branches, *more), also_pruned=also_pruned)
+    return replace(report, shared_with=commits_sharing(rows, done[0]))
 
 
 def sweep_files(
@@ -356,8 +328,8 @@ def _number(parts: GraphContext, branch: str, commit: str) -> int:
         entry = in_log(parts, branch, commit)
     except ReclaimedError as marked:
         number = int(marked.details["number"])
-        if is_kept(head, number):
-            return number  # dropped before, but its data still exists
+        if is_kept(head, number) or number in head.pruned.gone:
+            return number  # dropped before, but its data, or its place in the log, still exists
         raise
     if entry is None or not is_kept(head, entry.number):
         raise NotFoundError(f"commit '{commit}' not found on branch '{branch}'", code="commit_not_found", commit=commit)

@@ -1,11 +1,13 @@
 """Verify a graph, and report what is damaged and which commits lost data."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.api.schemas import Schemas
-from omnigraph.branch.tag_checks import check_tags, put_damaged_tags_aside
+from omnigraph.branch.sweep.shared_files import held_numbers
+from omnigraph.branch.tag_checks import CheckedTags, check_tags, put_damaged_tags_aside
 from omnigraph.errors import GraphError
 from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.search.index_files import TextIndexFiles
@@ -17,7 +19,7 @@ from omnigraph.transaction.validation import require_flag
 from omnigraph.verification.findings import Affected, Finding, FindingKind, Loss, Verified
 from omnigraph.verification.quarantine import quarantine as put_aside
 from omnigraph.verification.tables import rebuild_deletion_vectors
-from omnigraph.verification.verify import Place, note_place, read_place, verify, verify_round
+from omnigraph.verification.verify import Place, confirmed, note_place, read_place, verify, verify_round
 
 __all__ = ["Affected", "Finding", "FindingKind", "Loss", "Place", "VerifyReport", "verify_graph", "verify_part"]
 
@@ -154,7 +156,9 @@ def verify_part(parts: GraphContext, *, reads_max: int) -> tuple[VerifyReport, P
     """
     tags = check_tags(parts)
     begun = read_place(parts)
-    found, stopped = verify_round(parts, held=tags.held, reads_max=reads_max, begin=begun)
+    held = _held(parts, tags)
+    found, stopped = verify_round(parts, held=held, reads_max=reads_max, begin=begun)
+    found = _still_held(parts, found, tags)
     if stopped is not None or begun is not None:
         note_place(parts, stopped)
     return _report(parts, _with(found, tags.findings), deep=False, branch=MAIN), stopped
@@ -178,18 +182,33 @@ def verify_graph(
     def schema_of(digest: str) -> Schema:
         return schemas.of(digest).schema
 
-    found = verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
+    held = _held(parts, tags)
+    found = _still_held(parts, verify(parts, schema_of, deep=deep, branch=branch, held=held), tags)
     found = _with(found, tags.findings)
     if branch is None:
         found = _with(found, _derived_findings(parts, deep=deep))
     done: tuple[str, ...] = ()
     if quarantine and not found.is_whole:
         rebuilt = rebuild_deletion_vectors(parts, found.findings)
-        left = found if not rebuilt else verify(parts, schema_of, deep=deep, branch=branch, held=tags.held)
+        left = found if not rebuilt else verify(parts, schema_of, deep=deep, branch=branch, held=held)
         left = replace(left, findings=tuple(finding for finding in left.findings if finding.path not in rebuilt))
         notes = tuple(f"{path} was rebuilt from the changes of commits" for path in sorted(rebuilt))
         done = (*notes, *put_aside(parts, left), *put_damaged_tags_aside(parts, tags.findings))
     return _report(parts, replace(found, quarantined=done), deep=deep, branch=branch if branch is not None else MAIN)
+
+
+def _held(parts: GraphContext, tags: CheckedTags) -> dict[str, set[int]]:
+    """Return, by branch, the pruned entries whose data is kept: for tags, and for forks and merges of live branches."""
+    found = {branch: set(numbers) for branch, numbers in tags.held.items()}
+    with suppress(GraphError):  # of a damaged log, which verification reports
+        for branch, numbers in held_numbers(parts).items():
+            found.setdefault(branch, set()).update(numbers)
+    return found
+
+
+def _still_held(parts: GraphContext, found: Verified, tags: CheckedTags) -> Verified:
+    """Drop findings about pruned entries that no branch needs any more."""
+    return found if found.is_whole else replace(found, findings=confirmed(parts, found.findings, _held(parts, tags)))
 
 
 def _derived_findings(parts: GraphContext, *, deep: bool) -> Iterator[Finding]:

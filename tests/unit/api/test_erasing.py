@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, OpenOptions, limits
 from omnigraph.branch.entity_change import Op
-from omnigraph.errors import ReclaimedError
+from omnigraph.errors import InvalidRequestError, ReclaimedError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage.object_store import ObjectStore
 
@@ -94,6 +94,61 @@ def test_files_that_later_commits_share_are_rewritten_and_those_commits_named(gr
     graph.sweep(older_than=0)
     assert on_disk(graph) == []
     assert people(graph) == {"Ada": "fine", "Cid": "more", "Dan": "last"}
+    check(graph)
+
+
+def test_one_call_prunes_the_commits_that_share_files_too(graph: Graph) -> None:
+    first = write(graph, Ada="fine", Bob=SECRET, Cid="more")
+    deleting = delete(graph, 'name = "Bob"')
+    last = write(graph, Dan="last")
+
+    assert graph.prune(commits=[first], now=True, shared=True, dry_run=True).shared_with == (deleting, last)
+    report = graph.prune(commits=[first], now=True, shared=True)
+    assert (report.also_pruned, report.shared_with) == ((deleting, last), ())
+    graph.sweep(older_than=0)
+    assert on_disk(graph) == []
+    assert people(graph) == {"Ada": "fine", "Cid": "more", "Dan": "last"}
+    check(graph)
+    with pytest.raises(InvalidRequestError):
+        graph.prune(keep=1, now=True, shared=True)
+    with pytest.raises(InvalidRequestError):
+        graph.prune(commits=[first], shared=True)
+
+
+def test_commits_of_other_branches_that_share_files_are_named_and_pruned(graph: Graph) -> None:
+    write(graph, Ada="fine")
+    graph.branches.create("side")
+    first = write(graph, Bob=SECRET, Cid="more")
+    merged = delete(graph, 'name = "Bob"')
+    graph.merge("main", into="side")
+    own = write(graph, "side", Eve="side")
+
+    report = graph.prune(commits=[first], now=True)
+    assert {merged, own} <= set(report.shared_with)
+    report = graph.prune(commits=[first], now=True, shared=True)
+    assert own in report.also_pruned
+    assert report.shared_with == (merged,), "the merge base of both branches"
+    assert people(graph, branch="side") == {"Ada": "fine", "Cid": "more", "Eve": "side"}
+    graph.merge("main", into="side")
+    write(graph, Cid="even more")
+    graph.merge("side")
+    graph.sweep(older_than=0)
+    assert on_disk(graph) == []
+    assert people(graph) == {"Ada": "fine", "Cid": "even more", "Eve": "side"}
+    check(graph)
+
+
+def test_a_tag_on_a_commit_that_shares_files_keeps_them(graph: Graph) -> None:
+    first = write(graph, Ada="fine", Bob=SECRET)
+    deleting = delete(graph, 'name = "Bob"')
+    graph.tags.create("t")
+    report = graph.prune(commits=[first], now=True, shared=True)
+    assert (report.also_pruned, report.shared_with) == ((deleting,), (deleting,))
+    graph.sweep(older_than=0)
+    assert people(graph, tag="t") == {"Ada": "fine"}
+    graph.tags.delete("t")
+    graph.sweep(older_than=0)
+    assert on_disk(graph) == []
     check(graph)
 
 

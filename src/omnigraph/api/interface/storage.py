@@ -153,6 +153,7 @@ class StorageInterface(GraphInterface, Protocol):
         older_than: Duration | None = None,
         commits: Sequence[str] = (),
         now: bool = False,
+        shared: bool = False,
         dry_run: bool = False,
         actor: str | None = None,
     ) -> PruneReport:
@@ -164,8 +165,9 @@ class StorageInterface(GraphInterface, Protocol):
 
         Named commits that are pruned `now` leave nothing behind: files that the newest commit shares with them and that
         hold rows deleted since are rewritten, as one more commit, like `optimize` with `purge`. The next sweep removes
-        ids, message and footprint from their log entries. `shared_with` of the report names the commits in between that
-        still need such files; prune them as well.
+        ids, message and footprint from their log entries. `shared_with` of the report names the kept commits, of any
+        branch, that still need such files; `shared=True` prunes them as well, and rewrites the newest commit of every
+        branch that shares such a file.
 
         Args:
             branch: by default all branches.
@@ -173,6 +175,8 @@ class StorageInterface(GraphInterface, Protocol):
             older_than: commits younger than this many seconds stay.
             commits: prune exactly these commits of the branch (by default `main`), by id.
             now: without the protection window; with no other argument, all but the newest commit.
+            shared: also prune the commits of any branch whose files hold deleted rows of the named ones;
+                `also_pruned` of the report names them. Needs `commits` and `now`.
             dry_run: only report what would be done.
             actor: who, for the history.
 

@@ -9,6 +9,7 @@ schema_costs   the schema steps of a merge with the data they lose
 changed        the rows each side changed since the base
 three_way      compare rows changed on both sides: what to write, what conflicts
 choices        resolutions and preferences given by the caller
+resolve        resolutions as ids and rows of the schema
 combine        apply choices to conflicting rows
 rules          constraints that the result breaks
 plan           everything together: what to adopt, what to write, every conflict

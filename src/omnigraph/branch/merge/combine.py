@@ -8,18 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from omnigraph.branch.merge.choices import (
-    Cells,
-    Choices,
-    Resolution,
-    Row,
-    Side,
-    column_named,
-    columns_kept,
-    given_rows,
-    given_values,
-    with_columns_named,
-)
+from omnigraph.branch.merge.choices import Cells, Choices, Resolution, Row, Side
+from omnigraph.branch.merge.resolve import column_named, columns_kept, given_rows, given_values, with_columns_named
 from omnigraph.branch.merge.three_way import (
     Clashes,
     Image,

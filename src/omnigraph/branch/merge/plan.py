@@ -16,8 +16,9 @@ import pyarrow.compute
 from omnigraph.branch.merge.ancestry import Ancestry
 from omnigraph.branch.merge.base import Base, merge_base
 from omnigraph.branch.merge.changed import NOTHING, Changed, Differ
-from omnigraph.branch.merge.choices import Choices, Resolution, Side, by_type_key
+from omnigraph.branch.merge.choices import Choices, Resolution, Side
 from omnigraph.branch.merge.combine import Combining, Resolved, Writes, against_target, overlaid
+from omnigraph.branch.merge.resolve import by_type_key
 from omnigraph.branch.merge.rules import RuleCheck, broken_new_rules, lacking
 from omnigraph.branch.merge.schema_costs import DroppedData, base_schema, costed_steps
 from omnigraph.branch.merge.schema_merge import SCHEMA, RowsChanged

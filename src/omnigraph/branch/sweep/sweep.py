@@ -118,7 +118,7 @@ def sweep(
         return replace(swept, items=items)
     orphans = [item.file for item in swept.of(Verdict.ORPHAN)]
     floors = _put_floors(context, orphans, judged)
-    orphans += _needless_floors(judged, floors)
+    orphans += _superseded(judged, floors)
     reached(Failpoint.SWEEP_FLOORS_PUT)
     errors = erase(context, judged.erasing)
     done = delete_all(context, orphans, [item.file for item in judged.items], floors)
@@ -179,12 +179,17 @@ def _put_floors(context: GraphContext, orphans: Sequence[Candidate], judged: _Ju
     return raised
 
 
-def _needless_floors(judged: _Judged, raised: Mapping[str, int]) -> list[Candidate]:
-    """The floors below those that were just put."""
+def _superseded(judged: _Judged, raised: Mapping[str, int]) -> list[Candidate]:
+    """Return the floors and the notes of ancestry below those that were just put."""
+    noted = {paths.segment(branch): cut.first for branch, cut in judged.found.ancestry.items()}
+    newest = {
+        FileKind.FLOOR: raised,
+        FileKind.ANCESTRY: {owner: first for owner, first in noted.items() if owner in raised},
+    }
     return [
         item.file
         for item in judged.items
-        if item.file.kind is FileKind.FLOOR
+        if item.file.kind in newest
         and item.verdict is Verdict.LEGITIMATE
-        and (paths.entry_number(item.file.path) or 0) < raised.get(item.file.owner, 0)
+        and (paths.entry_number(item.file.path) or 0) < newest[item.file.kind].get(item.file.owner, 0)
     ]

@@ -65,14 +65,11 @@ def _prune_arguments(parser: ArgumentParser) -> None:
     add_positional_uri(parser)
     add_branch(parser, help="only this branch; all branches by default")
     add_retention(parser)
-    parser.add_argument(
-        "--commit",
-        metavar="ID",
-        action="append",
-        default=[],
-        help="prune exactly this commit of the branch; repeatable",
-    )
+    commit_help = "prune exactly this commit of the branch; repeatable"
+    parser.add_argument("--commit", metavar="ID", action="append", default=[], help=commit_help)
     parser.add_argument("--now", action="store_true", help="without the grace period")
+    shared_help = "with --commit and --now: also prune commits that share files with these"
+    parser.add_argument("--shared", action="store_true", help=shared_help)
     parser.add_argument("--dry-run", action="store_true", help="show what would be pruned; write nothing")
     add_json(parser)
 
@@ -90,6 +87,7 @@ def _prune(context: CommandContext) -> int:
             older_than=args.older_than,
             commits=args.commit,
             now=args.now,
+            shared=args.shared,
             dry_run=args.dry_run,
             actor=context.actor,
         )
@@ -99,10 +97,13 @@ def _prune(context: CommandContext) -> int:
     if report.waiting:
         keeps = "would keep" if args.dry_run else "keep"
         lines.append(f"{report.waiting} pruned commits {keeps} their data for the grace period: prune again after it")
+    if report.also_pruned:
+        lines.append("also pruned, because they shared files with these:")
+        lines += [f"  {commit}" for commit in report.also_pruned]
     if report.shared_with:
         lines.append("kept commits share files with these, and hold rows of theirs that were deleted since:")
         lines += [f"  {commit}" for commit in report.shared_with]
-        lines.append("to erase those rows, prune these commits as well")
+        lines.append("to erase those rows, prune these commits as well (--shared)")
     if args.commit or any(branch["pending_sweep"] is not None for branch in document["branches"]):
         lines.append("to delete the files that only pruned commits need: omnigraph sweep")
     return context.show(document, *lines)

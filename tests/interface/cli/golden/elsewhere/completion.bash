@@ -74,7 +74,7 @@ _omnigraph() {
       "analytics") words="--branch --edge --source --top --write --master --spark-conf --json --store --profile --as --debug -v --version -h --help" ;;
       "spark-sql") words="--branch --limit --master --spark-conf --uri --json --store --profile --debug -v --version -h --help" ;;
       "optimize") words="--branch --purge --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
-      "prune") words="--branch --keep --older-than --commit --now --dry-run --json --store --cluster --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
+      "prune") words="--branch --keep --older-than --commit --now --shared --dry-run --json --store --cluster --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
       "sweep") words="--older-than --dry-run --engine --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "cleanup") words="--keep --older-than --confirm --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;
       "verify") words="--branch --deep --quarantine --json --store --cluster --graph --profile --yes --quiet --debug -v --version -h --help" ;;

@@ -585,6 +585,7 @@ complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l keep -r -d 'keep
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l older-than -r -d 'keep commits younger than this, like 7d'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l commit -r -d 'prune exactly this commit of the branch; repeatable'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l now -d 'without the grace period'
+complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l shared -d 'with --commit and --now: also prune commits that share files with these'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l dry-run -d 'show what would be pruned; write nothing'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l json -d 'print one JSON document'
 complete -c omnigraph -n '__fish_seen_subcommand_from prune' -l store -r -d 'storage of a graph: a path, file:// or s3://'
