@@ -222,6 +222,7 @@ def test_a_write_whose_base_is_pruned_and_swept_runs_again(graph: Graph) -> None
     with armed(Failpoint.WRITE_TABLES_STAGED, overtake):
         write(graph, Cid="late")
     assert people(graph) == {"Ada": "fine", "Bob": "fine", "Cid": "late"}
+    graph.sweep(older_than=0)  # Lance leaves a transaction file beside the version of the late write
     check(graph)
 
 
