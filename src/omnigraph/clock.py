@@ -6,6 +6,7 @@ Everything that reads a clock or sleeps takes a `Clock`, so that tests decide wh
 import random  # noqa: TID251  (this module is where chance in waiting comes from)
 import re
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 from omnigraph import limits
@@ -67,3 +68,8 @@ def duration_s(text: str) -> int:
     if found is None:
         raise ValueError(f"'{text}' is no duration: an integer and one of s, m, h, d, w, like 7d")
     return int(found[1]) * _SECONDS[found[2]]
+
+
+def readable_time(time_us: int) -> str:
+    """Format a time as `2026-01-31T12:00:00Z`: UTC, to the second."""
+    return datetime.fromtimestamp(time_us // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -385,6 +385,7 @@ SERVER_STREAM_CHUNK_BYTES = 65_536
 SERVER_STREAMS_MAX = 8
 SERVER_STREAM_WAIT_S = 0.25
 SERVER_STREAM_STALL_S = 60.0
+SERVER_HEAD_BYTES_MAX = 64 * 1024  # largest request head (request line and headers)
 SERVER_STOP_S_MAX = 30.0  # how long a server that stops waits for requests in progress
 
 # --- the client -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -108,6 +109,19 @@ def test_a_head_that_never_ends_is_given_up(guarded: RunningServer, caller: http
         assert received(slow) == b""
         assert received(mute) == b""
     inserted(caller, "after a head that never ended")
+
+
+def test_a_head_without_end_that_comes_fast_is_refused(guarded: RunningServer, caller: httpx.Client) -> None:
+    host, port = guarded.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as endless:
+        endless.sendall(b"POST /graphs/library/query HTTP/1.1\r\nHost: x\r\nX-Long: ")
+        with suppress(ConnectionError):
+            for _ in range(64):
+                endless.sendall(b"x" * 65_536)
+
+        with suppress(ConnectionError):
+            assert received(endless)[:12] in (b"HTTP/1.1 400", b"")
+    inserted(caller, "after a head without end")
 
 
 def test_answers_are_not_held_back_for_more_to_send() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.api.documents import commit_document
+from omnigraph.api.documents import full_commit_document
 from omnigraph.model.change import TypeChange
 from omnigraph.model.commit import Record, Recovery
 
@@ -75,4 +75,4 @@ class Commit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a JSON document."""
-        return commit_document(self.record)
+        return full_commit_document(self.record)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from omnigraph.clock import readable_time
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.schema import EdgeType, EntityType
@@ -19,6 +20,16 @@ def commit_document(record: Record) -> dict[str, Any]:
         "actor_id": record.actor,
         "created_at": record.created_at_us,
     }
+
+
+def full_commit_document(record: Record) -> dict[str, Any]:
+    """Describe a commit: the contract's fields, then its readable time, kind, message and change counts."""
+    changes = {
+        key: {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
+        for key, counts in record.changes.types.items()
+    }
+    more = {"created": readable_time(record.created_at_us), "kind": record.kind.value, "message": record.message}
+    return {**commit_document(record), **more, "changes": changes}
 
 
 def snapshot_document(record: Record) -> dict[str, Any]:

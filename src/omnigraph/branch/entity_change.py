@@ -144,6 +144,8 @@ def cause_document(entry: Record) -> dict[str, Any]:
         "authored_branch": entry.branch,
         "actor_id": entry.actor,
         "authored_at": entry.created_at_us,
+        "kind": entry.kind.value,
+        "message": entry.message,
     }
     return {name: value for name, value in document.items() if value is not None}
 

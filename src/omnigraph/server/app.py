@@ -9,6 +9,7 @@ import anyio.to_thread
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from omnigraph import limits
 from omnigraph.api.engines import start_session
@@ -16,6 +17,7 @@ from omnigraph.clock import SystemClock
 from omnigraph.errors import GraphError
 from omnigraph.ids import UlidSource
 from omnigraph.server import metrics
+from omnigraph.server.direct import direct_routes
 from omnigraph.server.errors import Refusal, error_response
 from omnigraph.server.explorer import files
 from omnigraph.server.explorer import routes as explorer
@@ -105,11 +107,9 @@ def create_app_over(settings: ServerSettings, graphs: Graphs) -> FastAPI:
         # One flat list: with `include_router`, each request would be matched router by router.
         app.router.routes.extend(router.routes)
     app.openapi = cache(lambda: build_openapi(app, has_tokens=bool(settings.tokens)))  # type: ignore[method-assign]  # as FastAPI documents it
-    app.add_exception_handler(GraphError, _handle_graph_error)
-    app.add_exception_handler(Refusal, _handle_refusal)
-    app.add_exception_handler(RequestValidationError, _handle_invalid)
-    app.add_exception_handler(HTTPException, _handle_http)
-    app.add_middleware(RequestMiddleware, state=state)
+    for kind in (GraphError, Refusal, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _handle_error)
+    app.add_middleware(RequestMiddleware, state=state, direct=direct_routes(app.router.routes, _respond_to_error))
     return app
 
 
@@ -117,29 +117,27 @@ def _budget(settings: ServerSettings, size: int, purpose: str) -> MemoryBudget:
     return MemoryBudget(size, purpose, actor_bytes_max=settings.share_of_one(size))
 
 
-async def _handle_graph_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, GraphError)
-    status, body = error_response(error)
-    if status == 409:
-        metrics.CONFLICTS.labels(request.path_params.get("graph_id", ""), error.code).inc()
-    return json_response(body, status=status)
+async def _handle_error(request: Request, error: Exception) -> Response:
+    return _respond_to_error(request.scope, error)
 
 
-async def _handle_refusal(_: Request, refused: Exception) -> Response:
-    assert isinstance(refused, Refusal)
-    return json_response(refused.body(), status=refused.status, headers=refused.headers)
-
-
-async def _handle_invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    message = f"{error_prefix(request.scope)}: {_describe(error.errors())}"
-    return json_response({"error": message, "code": "bad_request"}, status=400)
-
-
-async def _handle_http(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    body = {"error": str(error.detail), "code": _CODES.get(error.status_code, "bad_request")}
-    return json_response(body, status=error.status_code, headers=error.headers)
+def _respond_to_error(scope: Scope, error: Exception) -> Response:
+    """Build the response to an error of a route."""
+    match error:
+        case GraphError():
+            status, body = error_response(error)
+            if status == 409:
+                metrics.CONFLICTS.labels(scope.get("path_params", {}).get("graph_id", ""), error.code).inc()
+            return json_response(body, status=status)
+        case Refusal():
+            return json_response(error.body(), status=error.status, headers=error.headers)
+        case RequestValidationError():
+            message = f"{error_prefix(scope)}: {_describe(error.errors())}"
+            return json_response({"error": message, "code": "bad_request"}, status=400)
+        case HTTPException():
+            body = {"error": str(error.detail), "code": _CODES.get(error.status_code, "bad_request")}
+            return json_response(body, status=error.status_code, headers=error.headers)
+    raise error
 
 
 def _describe(problems: Any) -> str:  # noqa: ANN401  (pydantic's own description)

@@ -252,6 +252,14 @@ class GraphCall:
         """Wait for a slot of the scheduler and hold it."""
         return self.server.scheduler.slot(actor_key(self.actor))
 
+    async def take_slot(self) -> None:
+        """Wait for a slot of the scheduler; `release_slot` must follow."""
+        await self.server.scheduler.acquire(actor_key(self.actor))
+
+    def release_slot(self) -> None:
+        """Let the next call run."""
+        self.server.scheduler.release(actor_key(self.actor))
+
     def count_retries(self, attempts: int) -> None:
         """Add the retries of a write to the metrics."""
         metrics.RETRIES.labels(self.served.id).inc(attempts - 1)

@@ -23,6 +23,8 @@ class ChangeCause(ResponseModel):
     authored_branch: str
     actor_id: str | None = None
     authored_at: int = Field(description="Microseconds since 1970.")
+    kind: str | None = Field(None, description="What made it. Beyond the contract.")
+    message: str | None = Field(None, description="Commit message. Beyond the contract.")
 
 
 class TypeRef(ResponseModel):

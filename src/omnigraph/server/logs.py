@@ -8,6 +8,8 @@ from typing import Any
 
 LOGGER = logging.getLogger("omnigraph.server")
 _FIELDS = "omnigraph_fields"
+# Made once: `json.dumps` makes a new one for every call with options.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
 
 
 class JsonLines(logging.Formatter):
@@ -23,7 +25,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             document["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(document, ensure_ascii=False, default=str)
+        return _ENCODER.encode(document)
 
 
 def log(event: str, *, level: int = logging.INFO, error: BaseException | None = None, **fields: object) -> None:

@@ -6,6 +6,7 @@ all. The library reads that variable when it is imported.
 
 import os
 from collections.abc import Callable, Collection, Iterator
+from functools import lru_cache
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -92,6 +93,18 @@ def render(graphs: Graphs, visible: Collection[str]) -> bytes:
     return generate_latest(_VisibleMetrics(registry, {"", *visible}))
 
 
+def count_request(method: str, route: str, status: int, seconds: float) -> None:
+    """Count a request that was answered."""
+    count, duration = _request_series(method, route, status)
+    count.inc()
+    duration.observe(seconds)
+
+
+@lru_cache(maxsize=2_048)
+def _request_series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return REQUESTS.labels(method, route, str(status)), REQUEST_SECONDS.labels(route)
+
+
 class MeteredStore(ForwardingStore):
     """Count and time requests to the inner store. A new log entry is a commit; an existing one, a lost race."""
 
@@ -99,6 +112,8 @@ class MeteredStore(ForwardingStore):
         super().__init__(inner)
         self._graph = graph_id
         self._clock = clock
+        # Found once: `labels` takes as long as a look into a cached log.
+        self._series: dict[tuple[RequestKind, str], tuple[Counter, Histogram]] = {}
 
     def _forward(self, kind: RequestKind, path: str, send: Callable[[], T]) -> T:
         start = self._clock.monotonic()
@@ -115,8 +130,12 @@ class MeteredStore(ForwardingStore):
             outcome = "failed"
             raise
         finally:
-            STORE_REQUESTS.labels(self._graph, kind.value, outcome).inc()
-            STORE_SECONDS.labels(self._graph, kind.value).observe(self._clock.monotonic() - start)
+            series = self._series.get((kind, outcome))
+            if series is None:
+                count = STORE_REQUESTS.labels(self._graph, kind.value, outcome)
+                series = self._series[kind, outcome] = (count, STORE_SECONDS.labels(self._graph, kind.value))
+            series[0].inc()
+            series[1].observe(self._clock.monotonic() - start)
             self._count_commits_and_intents(kind, path, outcome)
 
     def _count_commits_and_intents(self, kind: RequestKind, path: str, outcome: str) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -39,8 +40,9 @@ class _Sent:
 class RequestMiddleware:
     """The outermost ASGI middleware of the application."""
 
-    def __init__(self, app: ASGIApp, state: AppState) -> None:
+    def __init__(self, app: ASGIApp, state: AppState, direct: Mapping[tuple[str, str], ASGIApp]) -> None:
         self._app = app
+        self._direct = direct
         self._state = state
         self._in_flight = 0
         self._last_id = decode(state.ids.new())
@@ -74,7 +76,9 @@ class RequestMiddleware:
         metrics.IN_FLIGHT.inc()
         try:
             actor = self._authenticate(scope, headers)
-            await self._app(scope, receive, send_with_headers)
+            _, _, rest = scope["path"].removeprefix(_GRAPHS).partition("/")
+            app = self._direct.get((scope["method"], rest), self._app) if "call" in scope["state"] else self._app
+            await app(scope, receive, send_with_headers)
         except Refusal as refused:
             response = json_response(refused.body(), status=refused.status, headers=refused.headers)
             await response(scope, receive, send_with_headers)
@@ -126,10 +130,7 @@ class RequestMiddleware:
     def _record(self, scope: Scope, sent: _Sent, actor: str | None, request_id: str, seconds: float) -> None:
         # Label by route pattern and known method: made-up paths would create endless time series.
         route = getattr(scope.get("route"), "path", None) or "unknown"
-        metrics.REQUESTS.labels(
-            scope["method"] if scope["method"] in _METHODS else "other", route, str(sent.status)
-        ).inc()
-        metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+        metrics.count_request(scope["method"] if scope["method"] in _METHODS else "other", route, sent.status, seconds)
         log(
             "request",
             request_id=request_id,

@@ -63,6 +63,7 @@ class CommitOutput(ResponseModel):
     merged_parent_commit_id: str | None
     actor_id: str | None
     created_at: int = Field(description="Microseconds since 1970.")
+    created: str | None = Field(None, description="The same time, like `2026-01-31T12:00:00Z`. Beyond the contract.")
     kind: str | None = Field(None, description="What made it. Beyond the contract.")
     message: str | None = Field(None, description="Commit message. Beyond the contract.")
     changes: dict[str, "Counts"] | None = Field(None, description="Change counts by type key. Beyond the contract.")

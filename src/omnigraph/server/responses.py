@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from omnigraph import limits
 from omnigraph.api import documents
+from omnigraph.api.documents import full_commit_document
 from omnigraph.api.query_result import Result
 from omnigraph.model.commit import Record
 from omnigraph.server.graph_call import GraphCall
@@ -24,11 +25,13 @@ ARROW = "application/vnd.apache.arrow.stream"
 NDJSON_UTF8 = "application/x-ndjson; charset=utf-8"
 # The key of the Arrow schema metadata that holds the query name, branch and commit.
 ARROW_METADATA_KEY = b"omnigraph"
+# Made once: `json.dumps` makes a new one for every call with options.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def json_bytes(document: object) -> bytes:
     """Serialize a document as compact JSON."""
-    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return _ENCODER.encode(document).encode()
 
 
 def json_response(document: object, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -36,22 +39,12 @@ def json_response(document: object, *, status: int = 200, headers: Mapping[str, 
     return Response(json_bytes(document), status_code=status, headers=headers, media_type=JSON)
 
 
-def commit_document(record: Record) -> dict[str, Any]:
-    """Describe a commit: the contract's fields, then its kind, message and change counts."""
-    changes = {
-        key: {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
-        for key, counts in record.changes.types.items()
-    }
-    contract = documents.commit_document(record)
-    return {**contract, "kind": record.kind.value, "message": record.message, "changes": changes}
-
-
 def snapshot_document(record: Record) -> dict[str, Any]:
     """Describe a snapshot by type: the contract's fields, then sizes, the commit id and its log entry."""
     document = documents.snapshot_document(record)
     for dataset in document["datasets"]:
         dataset["bytes"] = record.tables[f"{dataset['entity_kind']}:{dataset['type_name']}"].bytes
-    return {**document, "graph_commit_id": record.head_commit, "entry": commit_document(record)}
+    return {**document, "graph_commit_id": record.head_commit, "entry": full_commit_document(record)}
 
 
 # --- rows of queries --------------------------------------------------------------------------------------------------

@@ -128,6 +128,7 @@ class BoundedRoute(APIRoute):
     takes_slot = True
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401  (FastAPI's own)
+        self.synchronous = endpoint
         super().__init__(path, _run_in_worker_thread(endpoint), **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -137,12 +138,9 @@ class BoundedRoute(APIRoute):
 
         async def handle_bounded(request: Request) -> Response:
             bounded = self.request_class(request.scope, request.receive)
-            if takes_json and _has_body(bounded):
-                if not _is_json(bounded.headers.get("content-type", "")):
-                    raise Refusal(415, "expected a request with `Content-Type: application/json`")
+            if takes_json:
                 # Parse it here: FastAPI would report every fault of a body with the same message.
-                if await bounded.body():
-                    await bounded.json()
+                await read_json(bounded)
             if not self.takes_slot:
                 return await handle(bounded)
             async with bounded.scope["state"]["call"].slot():
@@ -162,6 +160,23 @@ class NdjsonRoute(BoundedRoute):
 
     request_class = NdjsonRequest
     takes_slot = False
+
+
+async def read_json(request: BoundedRequest) -> bool:
+    """Read and parse the body of a request that takes JSON; return False if it has none.
+
+    Raises:
+        Refusal: it is of another type, or invalid.
+    """
+    headers = request.headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return False
+    if not _is_json(headers.get("content-type", "")):
+        raise Refusal(415, "expected a request with `Content-Type: application/json`")
+    if not await request.body():
+        return False
+    await request.json()
+    return True
 
 
 def graph_router(*tags: str, route_class: type[BoundedRoute] = BoundedRoute) -> APIRouter:
@@ -254,10 +269,6 @@ def _is_encodable(text: str) -> bool:
 
 def _refuse_constant(name: str) -> None:
     raise _NotStandardError(f"{name} is not a JSON number")
-
-
-def _has_body(request: Request) -> bool:
-    return request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
 
 
 def _is_json(content_type: str) -> bool:

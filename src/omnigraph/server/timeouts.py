@@ -6,7 +6,7 @@ uvicorn has a setting for neither (its keep-alive timeout starts after a respons
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from omnigraph import limits
 
@@ -54,7 +54,7 @@ class CoalescingTransport:
             self._inner.write(buffered)
 
 
-class TimeoutProtocol(H11Protocol):
+class TimeoutProtocol(AutoHTTPProtocol):  # type: ignore[misc,valid-type]  # uvicorn types the choice as a value
     """An HTTP connection that is closed if a request head does not arrive, or a response is not read, in time.
 
     Bodies have their own timeout, which starts after the head. Unsent response bytes must shrink within each interval,
@@ -67,19 +67,36 @@ class TimeoutProtocol(H11Protocol):
         self._stall_s_max = stall_s_max
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
+        self._in_head = False
+        self._head_bytes = 0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Start waiting for a request head."""
         super().connection_made(transport)
-        self.transport = CoalescingTransport(transport)  # type: ignore[assignment]  # it has all that the other has
+        self.transport = CoalescingTransport(transport)
         self._update_head_timer()
 
     def data_received(self, data: bytes) -> None:
-        """Stop the head timeout once the head is complete."""
+        """Stop the head timeout once the head is complete, and refuse a head that does not end."""
         super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > limits.SERVER_HEAD_BYTES_MAX:
+                self.send_400_response("The request head is too large.")
+                self._in_head = False
         self._update_head_timer()
         if not self._is_between_requests() and not self.flow.write_paused:
             self._stop_stall_timer()  # what is sent from now on is another response
+
+    def on_message_begin(self) -> None:
+        """Count the bytes of a request head; called by httptools (h11 has a limit of its own)."""
+        self._in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Stop counting."""
+        self._in_head = False
+        super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop both timeouts."""

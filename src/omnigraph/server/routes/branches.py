@@ -5,14 +5,14 @@ from typing import Any
 
 from fastapi import Response
 
-from omnigraph.api.documents import merge_conflict_document
+from omnigraph.api.documents import full_commit_document, merge_conflict_document
 from omnigraph.api.results import MergeResult
 from omnigraph.policy.rules import Action
 from omnigraph.server.errors import Refusal
 from omnigraph.server.graph_call import CurrentCall, GraphCall
 from omnigraph.server.request_models import BranchCreateRequest, BranchMergeRequest, write_options
 from omnigraph.server.response_models import BranchCreateOutput, BranchDeleteOutput, BranchListOutput, BranchMergeOutput
-from omnigraph.server.responses import commit_document, json_response
+from omnigraph.server.responses import json_response
 from omnigraph.server.routing import READ_ERRORS, WRITE_ERRORS, error_responses, graph_router
 
 router = graph_router("branches")
@@ -137,7 +137,7 @@ def _merge(call: GraphCall, body: BranchMergeRequest, target: str, *, delete: bo
 def _extra_fields(call: GraphCall, result: MergeResult) -> dict[str, Any]:
     """Return the fields beyond the contract."""
     call.count_retries(result.attempts)
-    commit = None if result.commit is None else commit_document(call.graph.snapshot(commit=result.commit).record)
+    commit = None if result.commit is None else full_commit_document(call.graph.snapshot(commit=result.commit).record)
     document: dict[str, Any] = {
         "commit": commit,
         "base": result.base,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
 
+from omnigraph.api.documents import full_commit_document
 from omnigraph.api.results import LoadResult
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
@@ -18,7 +19,7 @@ from omnigraph.server.request_models import (
     write_options,
 )
 from omnigraph.server.response_models import GraphBatchLoadOutput, IngestOutput
-from omnigraph.server.responses import NDJSON_UTF8, ChunkedResponse, commit_document, fetch_first, json_response
+from omnigraph.server.responses import NDJSON_UTF8, ChunkedResponse, fetch_first, json_response
 from omnigraph.server.routes.mutations import IdempotencyKey
 from omnigraph.server.routes.queries import deprecation_headers
 from omnigraph.server.routing import (
@@ -148,7 +149,7 @@ def _load_document(call: GraphCall, result: LoadResult) -> dict[str, Any]:
     call.count_retries(result.attempts)
     return {
         **result.to_dict(),
-        "commit": None if result.entry is None else commit_document(result.entry),
+        "commit": None if result.entry is None else full_commit_document(result.entry),
         "base_branch": result.base_branch,
         "actor_id": call.actor,
         "replayed": result.replayed,

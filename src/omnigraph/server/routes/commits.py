@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from omnigraph import limits
+from omnigraph.api.documents import full_commit_document
 from omnigraph.server.graph_call import CurrentCall
 from omnigraph.server.history_models import ChangeFeedOutput, CommitChangesOutput, CommitListOutput
 from omnigraph.server.response_models import CommitOutput
-from omnigraph.server.responses import commit_document, json_response
+from omnigraph.server.responses import json_response
 from omnigraph.server.routing import READ_ERRORS, error_responses, graph_router
 
 router = graph_router("commits")
@@ -42,7 +43,7 @@ def list_commits(
     page = call.graph.commits.list(
         branch, actor=actor, kind=kind, since=since, until=until, limit=limit, page_token=page_token
     )
-    document: dict[str, object] = {"commits": [commit_document(commit.record) for commit in page]}
+    document: dict[str, object] = {"commits": [full_commit_document(commit.record) for commit in page]}
     if page.next_page_token is not None:
         document["next_page_token"] = page.next_page_token
     return json_response(document)
@@ -57,7 +58,7 @@ def list_commits(
 def get_commit(commit_id: str, call: CurrentCall) -> Response:
     """Return one commit of any branch."""
     call.authorize_read()
-    return json_response(commit_document(call.graph.commits.show(commit_id).record))
+    return json_response(full_commit_document(call.graph.commits.show(commit_id).record))
 
 
 @router.get(

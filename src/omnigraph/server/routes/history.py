@@ -8,6 +8,7 @@ from fastapi import Query, Response
 
 from omnigraph import limits
 from omnigraph.api.commit import Commit
+from omnigraph.api.documents import full_commit_document
 from omnigraph.branch.history_values import Tag
 from omnigraph.policy.rules import Action
 from omnigraph.server.graph_call import CurrentCall
@@ -24,7 +25,7 @@ from omnigraph.server.history_models import (
 )
 from omnigraph.server.point_params import PointQuery
 from omnigraph.server.request_models import RevertRequest, TagCreateRequest, write_options
-from omnigraph.server.responses import commit_document, json_response
+from omnigraph.server.responses import json_response
 from omnigraph.server.routes.commits import Kinds, Limit, Ops, Types
 from omnigraph.server.routes.mutations import IdempotencyKey
 from omnigraph.server.routing import READ_ERRORS, WRITE_ERRORS, error_responses, graph_router
@@ -94,7 +95,7 @@ def history(
         commits |= {commit.id: commit for commit in page}
     tags = {name: call.graph.tags.read(name).commit for name in call.graph.tags}
     ordered = sorted(commits.values(), key=lambda commit: (commit.created_at_us, commit.id), reverse=True)
-    documents = [commit_document(commit.record) for commit in ordered]
+    documents = [full_commit_document(commit.record) for commit in ordered]
     return json_response({"branches": heads, "tags": tags, "commits": documents})
 
 
@@ -112,7 +113,9 @@ def revert(body: RevertRequest, call: CurrentCall, idempotency_key: IdempotencyK
         reverted = body.commit if body.last is None else (body.commit, body.last)
         result = call.graph.revert(reverted, branch=branch, write=options)
         call.count_retries(result.attempts)
-        commit = None if result.commit is None else commit_document(call.graph.snapshot(commit=result.commit).record)
+        commit = (
+            None if result.commit is None else full_commit_document(call.graph.snapshot(commit=result.commit).record)
+        )
     changes = {
         key: {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
         for key, counts in result.changes.items()
@@ -187,7 +190,7 @@ def entity_log(
         images = {"before": event.before, "after": event.after}
         documents.append(
             {
-                "commit": commit_document(event.entry),
+                "commit": full_commit_document(event.entry),
                 "op": event.op.value,
                 "changed": list(event.changed),
                 **{name: image.to_dict() for name, image in images.items() if image is not None},
@@ -209,9 +212,9 @@ def blame(call: CurrentCall, *, type_name: TypeName, id: EntityId, branch: str =
     return json_response(
         {
             "entity_id": found.entity_id,
-            "properties": {name: commit_document(record) for name, record in found.properties.items()},
-            "created": None if found.created is None else commit_document(found.created),
-            "last": None if found.last is None else commit_document(found.last),
+            "properties": {name: full_commit_document(record) for name, record in found.properties.items()},
+            "created": None if found.created is None else full_commit_document(found.created),
+            "last": None if found.last is None else full_commit_document(found.last),
             "pruned": list(found.pruned),
         }
     )

@@ -4,12 +4,13 @@ from typing import Annotated
 
 from fastapi import Header, Request, Response
 
+from omnigraph.api.documents import full_commit_document
 from omnigraph.errors import InvalidRequestError
 from omnigraph.policy.rules import Action
 from omnigraph.server.graph_call import CurrentCall, GraphCall
 from omnigraph.server.request_models import ChangeRequest, write_options
 from omnigraph.server.response_models import ChangeOutput
-from omnigraph.server.responses import commit_document, json_response
+from omnigraph.server.responses import json_response
 from omnigraph.server.routes.queries import deprecation_headers
 from omnigraph.server.routing import WRITE_ERRORS, error_responses, graph_router
 from omnigraph.transaction.options import WriteOptions
@@ -100,7 +101,7 @@ def run_mutation(
     with call.admit_write(Action.CHANGE, branch=branch, options=options):
         result = call.graph.mutate(text, params, name=name, branch=branch, write=options)
         call.count_retries(result.attempts)
-        commit = None if result.entry is None else commit_document(result.entry)
+        commit = None if result.entry is None else full_commit_document(result.entry)
     return {
         "branch": result.branch,
         "query_name": result.query_name,
