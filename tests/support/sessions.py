@@ -18,6 +18,9 @@ _ULID = re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b")
 _DIFFERING = (
     (re.compile(r'(?<="seconds": )[\d.e-]+'), "<seconds>"),
     (re.compile(r"\b\d{16}\b"), "<time>"),
+    (re.compile(r"(?<=time=)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
+    (re.compile(r"((?:time|created): )\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), r"\1<time>"),
+    (re.compile(r'("created": ")\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ'), r"\1<time>"),
     (re.compile(r"\b\d{18,20}\b"), "<version>"),
     (re.compile(r"(?<=cursor: )\S+"), "<cursor>"),
     (re.compile(r'(?<="cursor": ")[^"]+'), "<cursor>"),

@@ -8,10 +8,11 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from omnigraph.cli import config as configuration
-from omnigraph.cli.render import WIDTH, render_result
+from omnigraph.cli.render import WIDTH, cell, fitting_width, render_result
 from omnigraph.cli.scope import Scope, resolve
 from omnigraph.cli.specs import Capability, CommandSpec
 from omnigraph.cli.validation import output_format, refuse_foreign_flags
@@ -79,9 +80,12 @@ class CommandContext:
         """Print the JSON document of a query result in an output format; return exit code 0."""
         defaults = self.config.defaults
         width = int(defaults.get("table_max_column_width", WIDTH))
-        for line in render_result(
-            document, chosen_format, width=width, wrap=defaults.get("table_cell_layout") == "wrap"
-        ):
+        if chosen_format == "table" and self.stdout.isatty():
+            cells = [[cell(row[name]) for name in document["columns"]] for row in document["rows"]]
+            fitting = fitting_width(document["columns"], cells, get_terminal_size().columns)
+            width = width if fitting is None else min(width, fitting)
+        wrap = defaults.get("table_cell_layout") == "wrap"
+        for line in render_result(document, chosen_format, width=width, wrap=wrap, bold=self.has_colours):
             self.print(line)
         return 0
 

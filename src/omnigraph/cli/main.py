@@ -3,6 +3,7 @@
 Exit codes: 0 success; 1 error; 2 invalid arguments; 4 the head was not the commit of `--if-commit`; 130 interrupted.
 """
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -53,7 +54,10 @@ def _parse_and_run(words: Sequence[str], out: TextIO, err: TextIO) -> int:
         out.write(f"{str(help_text).removesuffix(chr(10))}\n")
         return 0
     except UsageError as error:
-        err.write(f"{error.usage}error: {error}\n")
+        if "--json" in words:
+            err.write(f"{json.dumps({'error': str(error), 'code': 'usage'}, ensure_ascii=False)}\n")
+        else:
+            err.write(f"{error.usage}error: {error}\n")
         return USAGE
 
 
@@ -71,16 +75,21 @@ def _run(parsed: ParsedCommand, out: TextIO, err: TextIO) -> int:
     except (GraphError, OSError) as error:
         if parsed.arguments.global_debug:
             raise
-        from omnigraph.cli.report import report  # noqa: PLC0415  (only for an error)
+        from omnigraph.cli.report import report, report_json  # noqa: PLC0415  (only for an error)
 
         # Only an address that was resolved: resolving it may be what failed.
         scope = None if context is None else context.__dict__.get("scope")
         shown = None if scope is None else str(scope.shown)
-        err.write(f"{report(error, where=shown, command=parsed.spec.name)}\n")
+        describe = report_json if getattr(parsed.arguments, "json", False) else report
+        err.write(f"{describe(error, where=shown, command=parsed.spec.name)}\n")
         return 1
     except Exception as fault:  # no traceback without --debug
         if parsed.arguments.global_debug:
             raise
+        if getattr(parsed.arguments, "json", False):
+            message = f"internal error: {type(fault).__name__}: {fault}"
+            err.write(f"{json.dumps({'error': message, 'code': 'internal'}, ensure_ascii=False)}\n")
+            return 1
         err.write(
             f"error: internal error: {type(fault).__name__}: {fault}\n"
             "  try: this is a bug in omnigraph: run it again with --debug and report the output\n"

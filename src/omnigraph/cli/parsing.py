@@ -4,12 +4,12 @@ A command's module is imported, and its arguments are added, only when that comm
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NoReturn
 
-from omnigraph.cli.specs import ALIASES, BY_NAME, COMMANDS, DEPRECATED, LEGEND, Capability, CommandSpec
+from omnigraph.cli.specs import ALIASES, BY_NAME, COMMANDS, COMMON, DEPRECATED, LEGEND, TOPICS, Capability, CommandSpec
 from omnigraph.version import version_lines
 
 # The flags of every command: their metavar, None for a switch, and their help.
@@ -241,6 +241,20 @@ def _is_utf8(word: str) -> bool:
     return True
 
 
+def _listed(commands: Iterable[CommandSpec], width: int) -> list[str]:
+    return [f"  {_LETTERS[spec.capability]}  {spec.name:<{width}}  {spec.summary}" for spec in commands]
+
+
+def _topics(shown: Sequence[CommandSpec], width: int) -> Iterator[str]:
+    """Yield the commands by topic; each is listed once, in the table's order."""
+    for topic, words in TOPICS.items():
+        firsts = words.split()
+        commands = [spec for spec in shown if spec.path[0] in firsts and spec.name not in COMMON]
+        yield f"{topic}:"
+        yield from _listed(sorted(commands, key=lambda spec: firsts.index(spec.path[0])), width)
+        yield ""
+
+
 def _overview() -> str:
     """Return the help of the program: all commands with what each works on, and the global flags."""
     shown = [spec for spec in COMMANDS if not spec.hidden]
@@ -254,9 +268,10 @@ def _overview() -> str:
             "",
             "A lakehouse graph database: typed property graphs, versioned and branched as one.",
             "",
-            "commands:",
-            *(f"  {_LETTERS[spec.capability]}  {spec.name:<{width}}  {spec.summary}" for spec in shown),
+            "common commands:",
+            *_listed([BY_NAME[name] for name in COMMON], width),
             "",
+            *_topics(shown, width),
             "the letter says what a command works on:",
             *(f"  {letter}  {LEGEND[capability]}" for capability, letter in _LETTERS.items()),
             "",

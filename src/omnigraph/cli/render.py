@@ -4,11 +4,12 @@ import csv
 import io
 import json
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from omnigraph.clock import readable_time
 from omnigraph.errors import InvalidRequestError
 
 FORMATS = ("table", "kv", "csv", "jsonl", "json")
@@ -21,15 +22,18 @@ _CAUSE = {
     "merged_parent": "merged_parent_commit_id",
     "actor": "actor_id",
     "authored_at": "authored_at",
+    "kind": "kind",
+    "message": "message",
 }
 
 
 def render_result(
-    document: Mapping[str, Any], output_format: str, *, width: int = WIDTH, wrap: bool = False
+    document: Mapping[str, Any], output_format: str, *, width: int = WIDTH, wrap: bool = False, bold: bool = False
 ) -> Iterator[str]:
     """Render the JSON document of a query result in one of `FORMATS`, line by line.
 
     In the format `table`, a cell longer than `width` is truncated, or continued on further lines with `wrap`.
+    Columns of numbers are aligned to the right, and with `bold` the names of columns stand out on a terminal.
     """
     columns: Sequence[str] = document.get("columns", ())
     rows: Sequence[Mapping[str, Any]] = document["rows"]
@@ -52,13 +56,23 @@ def render_result(
                     yield f"{name}: {cell(row[name])}"
         case _:
             yield _heading(document)
-            yield from table(columns, [[cell(row[name]) for name in columns] for row in rows], width=width, wrap=wrap)
+            numeric = frozenset(
+                index for index, name in enumerate(columns) if all(_is_number(row[name]) for row in rows)
+            )
+            cells = [[cell(row[name]) for name in columns] for row in rows]
+            yield from table(columns, cells, width=width, wrap=wrap, numeric=numeric, bold=bold)
 
 
 def table(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], *, width: int = WIDTH, wrap: bool = False
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int = WIDTH,
+    wrap: bool = False,
+    numeric: Collection[int] = (),
+    bold: bool = False,
 ) -> Iterator[str]:
-    """Render rows of texts under their column names."""
+    """Render rows of texts under their column names; those of the columns in `numeric` are aligned to the right."""
     if not columns:
         yield "(no rows)"
         return
@@ -66,12 +80,16 @@ def table(
     widths = [
         max(len(name), *(len(line) for row in parts for line in row[column]), 0) for column, name in enumerate(columns)
     ]
-    yield " | ".join(f"{name:<{size}}" for name, size in zip(columns, widths, strict=True)).rstrip()
+    sides = [">" if column in numeric else "<" for column in range(len(columns))]
+    heading = " | ".join(f"{name:{side}{size}}" for name, side, size in zip(columns, sides, widths, strict=True))
+    yield f"\x1b[1m{heading.rstrip()}\x1b[0m" if bold else heading.rstrip()
     yield "-+-".join("-" * size for size in widths)
     for row in parts:
         for line in range(max(len(lines) for lines in row)):
             texts = (lines[line] if line < len(lines) else "" for lines in row)
-            yield " | ".join(f"{text:<{size}}" for text, size in zip(texts, widths, strict=True)).rstrip()
+            yield " | ".join(
+                f"{text:{side}{size}}" for text, side, size in zip(texts, sides, widths, strict=True)
+            ).rstrip()
 
 
 def fitting_width(columns: Sequence[str], rows: Sequence[Sequence[str]], window: int) -> int | None:
@@ -108,6 +126,10 @@ def cell(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
 def _heading(document: Mapping[str, Any]) -> str:
     target = document["target"]
     source = f"branch {target['branch']}" if target["branch"] is not None else f"snapshot {target['snapshot']}"
@@ -135,7 +157,8 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Iterator[
 
 def cause_lines(cause: Mapping[str, Any]) -> list[str]:
     """Render the commit that changes belong to."""
-    return [f"{name}: {cause[key]}" for name, key in _CAUSE.items() if key in cause]
+    lines = [f"{name}: {cause[key]}" for name, key in _CAUSE.items() if key in cause]
+    return [*lines, f"time: {readable_time(cause['authored_at'])}"]
 
 
 def change_lines(change: Mapping[str, Any]) -> list[str]:

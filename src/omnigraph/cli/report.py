@@ -1,5 +1,7 @@
 """Describe an error to a person: what went wrong, where, and what to do about it."""
 
+import json
+
 from omnigraph import errors
 from omnigraph.storage.object_store import StoreRefused
 
@@ -85,6 +87,13 @@ def report(error: Exception, *, where: str | None, command: str | None = None) -
         lines.append(f"  try: {advice}")
     lines += [f" note: {note}" for note in getattr(error, "__notes__", ())]
     return "\n".join(lines)
+
+
+def report_json(error: Exception, *, where: str | None, command: str | None = None) -> str:
+    """Return an error as one line of JSON: the message, the stable code, the address and the advice."""
+    code = error.code if isinstance(error, errors.GraphError) else "io"
+    document = {"error": _message(error), "code": code, "at": where, "try": _advice(error, command)}
+    return json.dumps({key: value for key, value in document.items() if value}, ensure_ascii=False)
 
 
 def _message(error: Exception) -> str:

@@ -78,6 +78,13 @@ def resolve(spec: CommandSpec, args: Namespace, config: Config) -> Scope:
     profile = args.global_profile or os.environ.get("OMNIGRAPH_PROFILE")
     if profile:
         return _profile_scope(spec, profile, graph, config)
+    address = os.environ.get("OMNIGRAPH_STORE", "").strip()
+    if address and "store" in spec.takes:
+        if graph is not None:
+            raise InvalidRequestError(
+                "--graph selects a graph within a server or cluster scope; OMNIGRAPH_STORE is already a single graph"
+            )
+        return _store_scope(address)
     defaults = config.defaults
     if "server" in defaults:
         return server_scope(str(defaults["server"]), graph or defaults.get("default_graph"), config)
@@ -86,8 +93,8 @@ def resolve(spec: CommandSpec, args: Namespace, config: Config) -> Scope:
     what = "graph" if "store" in spec.takes else "server"
     flags = ", ".join(spelled for flag, spelled in _ADDRESSES.items() if flag in spec.takes)
     raise InvalidRequestError(
-        f"which {what}? `{spec.name}` needs an address: give {flags} or --profile NAME, or set defaults in "
-        f"{config.path}",
+        f"which {what}? `{spec.name}` needs an address: give {flags} or --profile NAME, or set OMNIGRAPH_STORE "
+        f"or defaults in {config.path}",
         code="no_address",
     )
 

@@ -118,7 +118,7 @@ COMMANDS = (
         "history",
         ("revert", "undo a commit, or a range of commits", Capability.ANY, _WRITE),
         ("blame", "show which commit set each property of an entity", Capability.ANY, _ANY),
-        ("log", "show the history of one entity", Capability.ANY, _ANY),
+        ("log", "show the commits of a branch, or the history of one entity", Capability.ANY, _ANY),
     ),
     *_specs("schema", ("stats", "show counts and sizes by type", Capability.ANY, _ANY)),
     *_specs(
@@ -183,6 +183,28 @@ COMMANDS = (
     *_specs("completion", ("completion", "print a completion script for a shell", Capability.LOCAL, _NONE)),
     *_specs("operator", ("version", "show the version of this program", Capability.LOCAL, _NONE)),
 )
+
+# The commands that most people need, first in the overview.
+COMMON = (
+    "init",
+    "load",
+    "query",
+    "mutate",
+    "schema apply",
+    "branch create",
+    "branch merge",
+    "diff",
+    "log",
+    "shell",
+)
+# The groups of the overview, each with the first words of its commands.
+TOPICS = {
+    "data": "init load export blob query mutate explain lint snapshot schema stats viz analytics spark-sql embed shell",
+    "history": "branch tag commit changes diff log blame revert",
+    "upkeep": "optimize prune sweep cleanup verify repair recovery maintain",
+    "clusters, servers and agents": "cluster policy queries graphs alias mcp token",
+    "this machine": "demo login logout profile completion version",
+}
 
 BY_NAME = {spec.name: spec for spec in COMMANDS}
 GROUPS = {spec.path[0] for spec in COMMANDS if len(spec.path) > 1}

@@ -249,7 +249,7 @@ def test_a_lost_race_ends_with_code_4_and_says_so_in_json(run: Run, library: str
 
 
 def test_what_goes_wrong_while_running_ends_with_code_1_and_speaks_on_stderr_only(run: Run, library: str) -> None:
-    ended = run("query", "--store", library, "-e", "nonsense", "--json")
+    ended = run("query", "--store", library, "-e", "nonsense")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("error: parse error")
 

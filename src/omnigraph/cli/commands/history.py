@@ -1,5 +1,6 @@
 """Inspect and undo commits: `commit …`, `changes …`, `diff`, `log`, `blame`, `revert`."""
 
+import json
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +19,7 @@ from omnigraph.cli.arguments import (
     write_options,
 )
 from omnigraph.cli.context import CommandContext
-from omnigraph.cli.parsing import Command
+from omnigraph.cli.parsing import Command, UsageError
 from omnigraph.cli.render import atomic_file, cause_lines, change_lines, count_lines, image_lines, table
 from omnigraph.cli.validation import commit_filter, compared_states
 from omnigraph.model.commit import COMMIT_KINDS
@@ -27,6 +28,10 @@ _DIFF_EXAMPLES = """\
   omnigraph diff main review --store ./library --stat    # the changes on review since its merge base with main
   omnigraph diff main..review --store ./library          # all differences between the two heads
   omnigraph diff main@2026-01-31T12:00:00Z main --store ./library"""
+
+_LOG_EXAMPLES = """\
+  omnigraph log --store ./library             # the commits of main, newest first
+  omnigraph log Book 0-1 --store ./library    # the history of one book"""
 
 # -- commits -----------------------------------------------------------------------------------------------------------
 
@@ -64,6 +69,8 @@ def _list(context: CommandContext) -> int:
         f"{document['graph_commit_id']} graph_branch={document['graph_branch'] or 'main'} "
         f"graph_manifest_version={document['graph_manifest_version']}"
         + (f" actor={document['actor_id']}" if document["actor_id"] is not None else "")
+        + f" kind={document['kind']} time={document['created']}"
+        + (f" message={json.dumps(document['message'], ensure_ascii=False)}" if document["message"] else "")
         for document in documents
     ]
     return context.show({"commits": documents}, *lines)
@@ -78,9 +85,8 @@ def _show_arguments(parser: ArgumentParser) -> None:
 def _show(context: CommandContext) -> int:
     with context.graph() as graph:
         document = graph.commits.show(context.args.id).to_dict()
-    return context.show(
-        document, *(f"{key}: {'' if value is None else value}".rstrip() for key, value in document.items())
-    )
+    lines = [f"{key}: {'' if value is None else value}".rstrip() for key, value in document.items() if key != "changes"]
+    return context.show(document, *lines, *count_lines(document["changes"]))
 
 
 def _changes_arguments(parser: ArgumentParser) -> None:
@@ -202,7 +208,8 @@ def _diff(context: CommandContext) -> int:
 
 
 def _log_arguments(parser: ArgumentParser) -> None:
-    add_entity(parser)
+    parser.add_argument("type", metavar="TYPE", nargs="?", help="type of an entity; without, the log of commits")
+    parser.add_argument("id", metavar="ID", nargs="?", help="id of the entity")
     add_branch(parser)
     parser.add_argument("--limit", metavar="N", type=amount, help="only the newest N")
     add_uri(parser)
@@ -213,6 +220,10 @@ def _log(context: CommandContext) -> int:
     from omnigraph.branch.entity_change import cause_document  # noqa: PLC0415  (only for this command)
 
     args = context.args
+    if args.type is None:
+        return _commit_log(context)
+    if args.id is None:
+        raise UsageError("`log` takes the TYPE and ID of an entity, or neither for the log of commits")
     with context.graph() as graph:
         events = graph.log_of(args.type, args.id, branch=args.branch or "main", limit=args.limit)
     documents = []
@@ -224,6 +235,24 @@ def _log(context: CommandContext) -> int:
         documents.append({"cause": cause, "op": event.op.value, "before": before, "after": after})
         lines += [*cause_lines(cause), event.op.value, *image_lines(before, after)]
     return context.show({"events": documents}, *(lines or ["(the entity never existed)"]))
+
+
+def _commit_log(context: CommandContext) -> int:
+    with context.graph() as graph:
+        commits = graph.commits.list(context.args.branch or "main", limit=context.args.limit)
+        documents = [commit.to_dict() for commit in commits]
+    rows = [
+        [
+            document["graph_commit_id"],
+            document["created"],
+            document["actor_id"] or "",
+            document["kind"],
+            document["message"] or "",
+        ]
+        for document in documents
+    ]
+    lines = table(["commit", "time", "actor", "kind", "message"], rows, bold=context.has_colours)
+    return context.show({"commits": documents}, *lines)
 
 
 def _blame_arguments(parser: ArgumentParser) -> None:
@@ -300,7 +329,7 @@ COMMANDS = {
         _baseline, _baseline_arguments, "  omnigraph changes baseline --store ./library --out state.jsonl"
     ),
     "diff": Command(_diff, _diff_arguments, _DIFF_EXAMPLES),
-    "log": Command(_log, _log_arguments, "  omnigraph log Book 0-1 --store ./library"),
+    "log": Command(_log, _log_arguments, _LOG_EXAMPLES),
     "blame": Command(_blame, _blame_arguments, "  omnigraph blame Book 0-1 --store ./library"),
     "revert": Command(_revert, _revert_arguments, "  omnigraph revert 01J… --store ./library --message 'wrong file'"),
 }
