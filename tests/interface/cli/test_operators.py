@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from omnigraph.testing.command_line import Ended, Run
+from tests.support.command_line import Ended, Run
 
 INSERT_AUTHOR = 'query add() { insert Author { name: "Le Guin" } }'
 
