@@ -24,6 +24,7 @@ BODIES: dict[str, Any] = {
     "cluster_query": QUERY,
     "cluster_read": {"query_source": QUERY["query"]},
     "cluster_explain": QUERY,
+    "cluster_getEntities": {"type": "Person", "ids": ["a"]},
     "cluster_export": {},
     "cluster_mutate": INSERT,
     "cluster_change": INSERT,

@@ -138,10 +138,11 @@ class Graph(StorageInterface):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = "auto",
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> Result:
         self._open()
-        return self._reader.query(query, params, name=name, limits=limits, engine=engine, **point)
+        return self._reader.query(query, params, name=name, limits=limits, engine=engine, nodes=nodes, **point)
 
     def stream(
         self,
@@ -150,9 +151,10 @@ class Graph(StorageInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> ResultStream:
-        return self.snapshot(**point).stream(query, params, name=name, limits=limits)
+        return self.snapshot(**point).stream(query, params, name=name, limits=limits, nodes=nodes)
 
     def prepare(self, query: str | PreparedQuery, *, name: str | None = None, branch: str = MAIN) -> PreparedQuery:
         return prepared(query, name, lambda: self.schema(branch=branch))
@@ -171,9 +173,12 @@ class Graph(StorageInterface):
         edges: Iterable[str] = (),
         depth: int = 1,
         limit: int = NEIGHBOURHOOD_NODES,
+        vectors: bool = False,
         **point: Unpack[PointKeywords],
     ) -> Neighbourhood:
-        return self.snapshot(**point).neighbourhood(type_name, entity_id, edges=edges, depth=depth, limit=limit)
+        return self.snapshot(**point).neighbourhood(
+            type_name, entity_id, edges=edges, depth=depth, limit=limit, vectors=vectors
+        )
 
     def blob(self, entity: str, type_name: str, id: str, property: str, **point: Unpack[PointKeywords]) -> Blob:
         return find_blob(self._parts, self.snapshot(**point), BlobName(entity, type_name, id, property))
@@ -224,18 +229,6 @@ class Graph(StorageInterface):
         wanted = change_filter(kinds, types, ops)
         return diff.diff(self._open(), older, newer, wanted, engine=engine, merge_base=merge_base)
 
-    def changes_of(
-        self,
-        branch: str,
-        *,
-        against: str = MAIN,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-        engine: str = "auto",
-    ) -> Diff:
-        return self.diff(against, branch, kinds=kinds, types=types, ops=ops, merge_base=True, engine=engine)
-
     def log_of(
         self, type_name: str, entity_id: str, *, branch: str = MAIN, limit: int | None = None
     ) -> list[EntityEvent]:
@@ -273,7 +266,7 @@ class Graph(StorageInterface):
             self._schemas,
             nodes,
             edges,
-            mode=mode_named(mode),
+            mode=mode_named(mode, can_patch=True),
             branch=branch,
             options=write_options(write),
         )

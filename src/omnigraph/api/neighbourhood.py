@@ -14,7 +14,7 @@ class NearNode:
     Attributes:
         type_name: the node type.
         id: the node id.
-        properties: JSON values; vectors and blobs are left out.
+        properties: JSON values in declared order; blobs are left out, and vectors unless they were wanted.
         distance: the number of edges to the node in the middle.
     """
 

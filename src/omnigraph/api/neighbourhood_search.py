@@ -6,12 +6,12 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from omnigraph import limits
+from omnigraph.api.entities import id_filter
 from omnigraph.api.neighbourhood import NearEdge, NearNode, Neighbourhood, NodeKey
 from omnigraph.branch.row_changes import ids_of, images_of
 from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.schema import DST, ID, SRC, EdgeType, EntityType, NodeType, Schema
 from omnigraph.transaction.snapshot import Snapshot as Pinned
-from omnigraph.transaction.write_set.committed import identifier, literal
 
 
 @dataclass(slots=True)
@@ -22,6 +22,7 @@ class _Search:
     schema: Schema
     edge_types: frozenset[str]
     limit: int
+    vectors: bool
     distances: dict[NodeKey, int] = field(default_factory=dict)
     edges: dict[tuple[str, str], NearEdge] = field(default_factory=dict)
     is_cut: bool = False
@@ -52,8 +53,8 @@ class _Search:
     def _edges_at(self, edge: EdgeType, column: str, ids: list[str]) -> list[NearEdge]:
         # Twice the node limit, because parallel edges and edges back reach no new nodes.
         most = 2 * self.limit
-        columns = [ID, SRC, DST, *_shown_properties(edge)]
-        rows = self.snapshot.scan(edge.type_key, columns=columns, filter=_one_of(column, ids), limit=most + 1)
+        columns = [ID, SRC, DST, *_shown_properties(self.schema, edge, vectors=self.vectors)]
+        rows = self.snapshot.scan(edge.type_key, columns=columns, filter=id_filter(column, ids), limit=most + 1)
         if rows.num_rows > most:
             self.is_cut = True
         images = images_of(rows.select([name for name in columns if name != ID]))
@@ -68,6 +69,17 @@ class _Search:
             for edge_id, image in zip(ids_of(rows), images, strict=True)
         ]
 
+    def properties(self, ids: Mapping[str, list[str]]) -> Iterator[tuple[NodeKey, Mapping[str, Any]]]:
+        """Read the properties of nodes, by type and id."""
+        for name, type_ids in ids.items():
+            node = self.schema.node(name)
+            assert node is not None, "an edge connects types of the schema"
+            columns = [ID, *_shown_properties(self.schema, node, vectors=self.vectors)]
+            rows = self.snapshot.scan(node.type_key, columns=columns, filter=id_filter(ID, type_ids))
+            images = images_of(rows.drop_columns(ID))
+            for node_id, image in zip(ids_of(rows), images, strict=True):
+                yield (name, node_id), image.properties
+
 
 def search_neighbourhood(
     snapshot: Pinned,
@@ -78,6 +90,7 @@ def search_neighbourhood(
     edges: Iterable[str],
     depth: int,
     limit: int,
+    vectors: bool,
 ) -> Neighbourhood:
     """Search the neighbourhood of a node; see `Graph.neighbourhood`."""
     if not 1 <= depth <= limits.NEIGHBOURHOOD_DEPTH_MAX:
@@ -90,42 +103,25 @@ def search_neighbourhood(
         if found is None:
             raise NotFoundError(f"there is no edge type '{name}'", code="type_not_found", type=name)
         edge_types.add(found.name)
-    search = _Search(snapshot, schema, frozenset(edge_types), limit)
+    search = _Search(snapshot, schema, frozenset(edge_types), limit, vectors)
     search.distances[node.name, entity_id] = 0
-    properties = dict(_properties(snapshot, schema, {node.name: [entity_id]}))
+    properties = dict(search.properties({node.name: [entity_id]}))
     if not properties:
         raise NotFoundError(f"there is no {node.name} '{entity_id}'", code="entity_not_found", type=node.name)
     frontier = {node.name: [entity_id]}
     for distance in range(1, depth + 1):
         frontier = search.step(frontier, distance)
-        properties |= dict(_properties(snapshot, schema, frontier))
+        properties |= dict(search.properties(frontier))
         if not frontier:
             break
     nodes = [NearNode(*key, properties.get(key, {}), distance) for key, distance in search.distances.items()]
     return Neighbourhood(snapshot.commit, tuple(nodes), tuple(search.edges.values()), search.is_cut)
 
 
-def _properties(
-    snapshot: Pinned, schema: Schema, ids: Mapping[str, list[str]]
-) -> Iterator[tuple[NodeKey, Mapping[str, Any]]]:
-    for name, type_ids in ids.items():
-        node = schema.node(name)
-        assert node is not None, "an edge connects types of the schema"
-        rows = snapshot.scan(node.type_key, columns=[ID, *_shown_properties(node)], filter=_one_of(ID, type_ids))
-        images = images_of(rows.drop_columns(ID))
-        for node_id, image in zip(ids_of(rows), images, strict=True):
-            yield (name, node_id), image.properties
-
-
-def _shown_properties(entity: EntityType) -> list[str]:
-    """Return the names of all properties except vectors and blobs."""
-    return [
-        property.name for property in entity.properties if not property.type.is_vector and not property.type.is_blob
-    ]
-
-
-def _one_of(column: str, ids: list[str]) -> str:
-    return f"{identifier(column)} IN ({', '.join(str(literal(id)) for id in ids)})"
+def _shown_properties(schema: Schema, entity: EntityType, *, vectors: bool) -> list[str]:
+    """Return the names of the properties in declared order, without blobs."""
+    declared = schema.declared_properties(entity)
+    return [prop.name for prop in declared if not prop.type.is_blob and (vectors or not prop.type.is_vector)]
 
 
 def _round_robin(lists: list[list[NearEdge]]) -> Iterator[NearEdge]:

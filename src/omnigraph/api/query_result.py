@@ -2,7 +2,7 @@
 
 import html
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +10,38 @@ import pyarrow as pa
 
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
+from omnigraph.model.schema import ID
 from omnigraph.storage.json_values import to_json
+
+NODES = ("id", "object")
+
+
+def wants_objects(nodes: str) -> bool:
+    """Validate how nodes are returned.
+
+    Raises:
+        InvalidRequestError: it is neither `id` nor `object`.
+    """
+    if nodes not in NODES:
+        raise InvalidRequestError(f"unknown form of nodes {nodes!r}; use {' or '.join(NODES)}")
+    return nodes == "object"
+
+
+def nest_nodes(batch: pa.RecordBatch, objects: Sequence[tuple[int, Sequence[str]]]) -> pa.RecordBatch:
+    """Replace the columns of each node and its properties, which follow it, by one column of objects."""
+    inside = dict(objects)
+    names, columns, place = [], [], 0
+    while place < batch.num_columns:
+        column, properties = batch.column(place), inside.get(place)
+        names.append(batch.schema.names[place])
+        place += 1
+        if properties is not None:
+            children = [column, *batch.columns[place : place + len(properties)]]
+            fields = [pa.field(name, child.type) for name, child in zip([ID, *properties], children, strict=True)]
+            column = pa.StructArray.from_arrays(children, fields=fields, mask=column.is_null())
+            place += len(properties)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, names)
 
 
 class Result:
@@ -50,7 +81,7 @@ class Result:
         return self._table
 
     def to_pylist(self) -> list[dict[str, Any]]:
-        """Return the rows as dictionaries of JSON values: dates and times as text, nodes as ids, nulls as None."""
+        """Return the rows as dictionaries of JSON values: dates as text, nodes as ids or objects."""
         return [row for batch in self._table.to_batches() for row in _rows(batch)]
 
     def to_pandas(self) -> Any:  # noqa: ANN401  (pandas is imported only here)

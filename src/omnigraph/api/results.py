@@ -51,7 +51,7 @@ class WriteResult:
 
     Attributes:
         branch: the branch that was changed.
-        mode: `append`, `merge` or `overwrite`.
+        mode: `append`, `merge`, `overwrite` or `patch`.
         nodes: how many nodes of each type were given.
         edges: how many edges of each type were given.
         commit: the id of the commit.

@@ -1,16 +1,39 @@
 """Schemas of a graph: read by digest, and cached with their constraints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from omnigraph import limits
-from omnigraph.errors import ConflictError, InvalidRequestError, NotFoundError
+from omnigraph.errors import ConflictError, GraphError, InvalidRequestError, NotFoundError
 from omnigraph.lru import LruCache
 from omnigraph.transaction.accepted import Accepted, SchemaMovedError, accepted_schema
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.schema_files import read_schema, read_text
 
 _Made = TypeVar("_Made")
+
+
+class _PropertyOrder:
+    """The declared order of properties: one request when it is first needed, none for most queries."""
+
+    def __init__(self, read_text: Callable[[], str]) -> None:
+        self._read_text = read_text
+        self._order: Mapping[str, Sequence[str]] | None = None
+
+    def __call__(self) -> Mapping[str, Sequence[str]]:
+        if self._order is None:
+            from omnigraph.language.schema import property_order  # noqa: PLC0415  (most queries do without it: test_startup)
+
+            try:
+                self._order = property_order(self._read_text())
+            except GraphError:  # a damaged text costs the order, nothing else
+                self._order = {}
+        return self._order
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return partial, (dict, self())
 
 
 class Schemas:
@@ -30,7 +53,8 @@ class Schemas:
         known = self._known.get(digest)
         if known is not None:
             return known
-        schema = read_schema(self._parts.store, digest)
+        order = _PropertyOrder(partial(self.text, digest))
+        schema = replace(read_schema(self._parts.store, digest), property_order=order)
         # The first one stays: compiled queries are cached by the schema object they were made for.
         return self._known.setdefault(digest, accepted_schema(digest, schema))
 

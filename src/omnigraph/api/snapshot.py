@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from omnigraph.api.interface.snapshot import SnapshotInterface
 from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
-from omnigraph.api.query_result import Result, ResultStream
+from omnigraph.api.query_result import Result, ResultStream, nest_nodes, wants_objects
 from omnigraph.api.schemas import Schemas
 from omnigraph.api.spark_query import open_spark_query, rows_on_spark, run_query
 from omnigraph.branch.find_entry import entry_at
@@ -88,14 +88,15 @@ class GraphReader:
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = Engine.AUTO,
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> Result:
         """Run a query at any state; see `Graph.query`."""
         at = point_of(point)
         for _ in range(_HEAD_READS_MAX if at.is_head else 0):
             with suppress(ReclaimedError):  # pruned and swept between the look at the head and the reading of rows
-                return self._head(at.branch).query(query, params, name=name, limits=limits, engine=engine)
-        return self.snapshot(point=at).query(query, params, name=name, limits=limits, engine=engine)
+                return self._head(at.branch).query(query, params, name=name, limits=limits, engine=engine, nodes=nodes)
+        return self.snapshot(point=at).query(query, params, name=name, limits=limits, engine=engine, nodes=nodes)
 
     def explain(self, query: str | PreparedQuery, *, name: str | None = None, **point: Unpack[PointKeywords]) -> str:
         """Describe the plan of a query; see `Graph.explain`."""
@@ -141,10 +142,11 @@ class Snapshot(SnapshotInterface):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = Engine.AUTO,
+        nodes: str = "id",
     ) -> Result:
         at = self._open()
         chosen = engine_of(engine)
-        compiled, bound = self._bind(query, params, name)
+        compiled, bound = self._bind(query, params, name, nodes)
         with self._reporting_pruned_data():
             rows, used = run_query(
                 chosen,
@@ -153,6 +155,9 @@ class Snapshot(SnapshotInterface):
                     open_spark_query(self._reader.parts, self._record, self.schema, session), compiled, bound, limits
                 ),
             )
+        if compiled.objects:
+            batches = [nest_nodes(batch, compiled.objects) for batch in (rows.to_batches() or [_no_rows(rows.schema)])]
+            rows = pa.Table.from_batches(batches)
         return Result(rows, query_name=compiled.name, branch=self._head_of, commit=at.commit, engine=used)
 
     def stream(
@@ -162,11 +167,15 @@ class Snapshot(SnapshotInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        nodes: str = "id",
     ) -> ResultStream:
         at = self._open()
-        compiled, bound = self._bind(query, params, name)
+        compiled, bound = self._bind(query, params, name, nodes)
         with self._reporting_pruned_data():
             columns, batches = self._reader.engine.stream(at, compiled, bound, schema=self.schema, limits=limits)
+        if compiled.objects:
+            columns = nest_nodes(_no_rows(columns), compiled.objects).schema
+            batches = map(partial(nest_nodes, objects=compiled.objects), batches)
         return ResultStream(
             columns, self._watched(batches), query_name=compiled.name, branch=self._head_of, commit=at.commit
         )
@@ -181,6 +190,13 @@ class Snapshot(SnapshotInterface):
         with self._reporting_pruned_data():
             return self._open().count(self.entity(type_name).type_key)
 
+    def get_many(self, type_name: str, ids: Iterable[str]) -> list[dict[str, Any] | None]:
+        from omnigraph.api.entities import read_entities  # noqa: PLC0415  (queries do without it: test_startup)
+
+        entity = self.entity(type_name)
+        with self._reporting_pruned_data():
+            return read_entities(self._open(), self.schema, entity, ids)
+
     def neighbourhood(
         self,
         type_name: str,
@@ -189,6 +205,7 @@ class Snapshot(SnapshotInterface):
         edges: Iterable[str] = (),
         depth: int = 1,
         limit: int = NEIGHBOURHOOD_NODES,
+        vectors: bool = False,
     ) -> Neighbourhood:
         from omnigraph.api.neighbourhood_search import (  # noqa: PLC0415  (queries do without it: test_startup)
             search_neighbourhood,
@@ -199,7 +216,7 @@ class Snapshot(SnapshotInterface):
             raise InvalidRequestError(f"'{type_name}' is an edge type: a neighbourhood is that of a node")
         with self._reporting_pruned_data():
             return search_neighbourhood(
-                self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit
+                self._open(), self.schema, entity, entity_id, edges=edges, depth=depth, limit=limit, vectors=vectors
             )
 
     def close(self) -> None:
@@ -270,12 +287,14 @@ class Snapshot(SnapshotInterface):
         return self._pinned
 
     def _bind(
-        self, query: str | PreparedQuery, params: Mapping[str, object] | None, name: str | None
+        self, query: str | PreparedQuery, params: Mapping[str, object] | None, name: str | None, nodes: str
     ) -> tuple[CompiledQuery, Params]:
         """Compile a query, and bind its parameters."""
         accepted = self._accepted
         text, chosen = as_text(query, name)
-        compiled, lifted = compile_lifted(text, accepted.schema, name=chosen, schema_digest=accepted.digest)
+        compiled, lifted = compile_lifted(
+            text, accepted.schema, name=chosen, schema_digest=accepted.digest, objects=wants_objects(nodes)
+        )
         bound = bind_params(compiled, json_params(params))
         return compiled, Params({**bound.values, **lifted}) if lifted else bound
 
@@ -297,3 +316,7 @@ class Snapshot(SnapshotInterface):
         """Read batches lazily; a sweep may come before the last."""
         with self._reporting_pruned_data():
             yield from batches
+
+
+def _no_rows(columns: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], column.type) for column in columns], schema=columns)

@@ -29,7 +29,14 @@ from omnigraph.client import loads, values
 from omnigraph.client.blobs import RemoteBlob, fetch_blob
 from omnigraph.client.diff import RemoteDiff, fetch_diff
 from omnigraph.client.history import RemoteBranches, RemoteChangeFeed, RemoteCommits, RemoteTags
-from omnigraph.client.requests import query_body, refuse_actor, send_mutation, write_fields
+from omnigraph.client.requests import (
+    fetch_entities,
+    fetch_neighbourhood,
+    query_body,
+    refuse_actor,
+    send_mutation,
+    write_fields,
+)
 from omnigraph.client.rows import fetch_rows, stream_rows
 from omnigraph.client.snapshot import RemoteSnapshot
 from omnigraph.client.wire import NDJSON, ServerRequest, Wire, quote_segment, without_nones
@@ -116,10 +123,11 @@ class RemoteGraph(GraphInterface):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = "auto",
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> Result:
-        state = values.point_fields(point_of(point))
-        return fetch_rows(self._open(), query_body(query, params, name, limits, state, engine=engine))
+        at = point_of(point)
+        return fetch_rows(self._open(), query_body(query, params, name, limits, at, engine=engine, nodes=nodes))
 
     def stream(
         self,
@@ -128,9 +136,10 @@ class RemoteGraph(GraphInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> ResultStream:
-        return stream_rows(self._open(), query_body(query, params, name, limits, values.point_fields(point_of(point))))
+        return stream_rows(self._open(), query_body(query, params, name, limits, point_of(point), nodes=nodes))
 
     def prepare(self, query: str | PreparedQuery, *, name: str | None = None, branch: str = MAIN) -> PreparedQuery:
         return prepared(query, name, lambda: self.schema(branch=branch))
@@ -143,6 +152,11 @@ class RemoteGraph(GraphInterface):
     def count(self, type_name: str, **point: Unpack[PointKeywords]) -> int:
         return int(self._open().get("count", type=type_name, **values.point_fields(point_of(point)))["count"])
 
+    def get_many(
+        self, type_name: str, ids: Iterable[str], **point: Unpack[PointKeywords]
+    ) -> list[dict[str, Any] | None]:
+        return fetch_entities(self._open(), type_name, ids, point_of(point))
+
     def neighbourhood(
         self,
         type_name: str,
@@ -151,12 +165,11 @@ class RemoteGraph(GraphInterface):
         edges: Iterable[str] = (),
         depth: int = 1,
         limit: int = NEIGHBOURHOOD_NODES,
+        vectors: bool = False,
         **point: Unpack[PointKeywords],
     ) -> Neighbourhood:
-        wire, at = self._open(), values.point_fields(point_of(point))
-        return values.parse_neighbourhood(
-            wire.get("neighbourhood", type=type_name, id=entity_id, edge=tuple(edges), depth=depth, limit=limit, **at)
-        )
+        around = {"edge": tuple(edges), "depth": depth, "limit": limit, "vectors": vectors}
+        return fetch_neighbourhood(self._open(), type_name, entity_id, around, point_of(point))
 
     def blob(self, entity: str, type_name: str, id: str, property: str, **point: Unpack[PointKeywords]) -> RemoteBlob:
         at = point_of(point)
@@ -208,18 +221,6 @@ class RemoteGraph(GraphInterface):
     ) -> RemoteDiff:
         wanted = change_filter(kinds, types, ops)
         return fetch_diff(self._open(), self._state(older), self._state(newer), wanted, merge_base=merge_base)
-
-    def changes_of(
-        self,
-        branch: str,
-        *,
-        against: str = MAIN,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        ops: Iterable[str] = (),
-        engine: str = "auto",
-    ) -> RemoteDiff:
-        return self.diff(against, branch, kinds=kinds, types=types, ops=ops, merge_base=True, engine=engine)
 
     def log_of(
         self, type_name: str, entity_id: str, *, branch: str = MAIN, limit: int | None = None
@@ -349,7 +350,6 @@ class RemoteGraph(GraphInterface):
         """Run a stored query or mutation.
 
         Args:
-            name: which stored query.
             params: values of its parameters.
             branch: by default `main`.
             commit: for a query, read at this commit instead.

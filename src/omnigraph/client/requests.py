@@ -1,15 +1,21 @@
 """Bodies of requests: how queries and write options are sent to a server."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from omnigraph.api.engines import Engine, engine_of
+from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.params import json_params
 from omnigraph.api.prepared import PreparedQuery, as_text
+from omnigraph.api.query_result import wants_objects
+from omnigraph.branch.arguments import texts
+from omnigraph.branch.point import Point
+from omnigraph.client import values
 from omnigraph.client.wire import Wire, without_nones
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, QueryLimits
 from omnigraph.transaction.options import NO_OPTIONS, WriteOptions, option_values
+from omnigraph.transaction.validation import require_text
 
 # The header of a mutation with a precondition.
 IF_COMMIT = "Omnigraph-If-Graph-Commit"
@@ -20,20 +26,39 @@ def query_body(
     params: Mapping[str, object] | None,
     name: str | None,
     limits: QueryLimits,
-    state: Mapping[str, object],
+    point: Point,
     *,
     engine: str = "auto",
+    nodes: str = "id",
 ) -> dict[str, object]:
-    """Make the body of a request that runs a query at a state.
+    """Make the body of a request that runs a query at a point.
 
     Raises:
-        InvalidRequestError: the caller names limits; a server has its own.
+        InvalidRequestError: the caller names limits, of which a server has its own, or an unknown form of nodes.
     """
     if limits is not DEFAULT_LIMITS:
         raise InvalidRequestError("a server has its own limits: a query to it cannot name others", code="own_limits")
     text, chosen = as_text(query, name)
     where = None if engine_of(engine) is Engine.AUTO else engine
-    return without_nones({"query": text, "name": chosen, "params": json_params(params), "engine": where, **state})
+    form = nodes if wants_objects(nodes) else None
+    body = {"query": text, "name": chosen, "params": json_params(params), "engine": where, "nodes": form}
+    return without_nones({**body, **values.point_fields(point)})
+
+
+def fetch_entities(wire: Wire, type_name: str, ids: Iterable[str], point: Point) -> list[dict[str, Any] | None]:
+    """Fetch entities by id, with all properties but blobs; None for each that does not exist."""
+    named = {"type": require_text(type_name, "the name of a type"), "ids": texts(ids, "ids")}
+    answer = wire.post("entities", without_nones({**named, **values.point_fields(point)}))
+    found: list[dict[str, Any] | None] = answer["entities"]
+    return found
+
+
+def fetch_neighbourhood(
+    wire: Wire, type_name: str, entity_id: str, around: Mapping[str, Any], point: Point
+) -> Neighbourhood:
+    """Fetch the neighbourhood of a node."""
+    fields = {"type": type_name, "id": entity_id, **around, **values.point_fields(point)}
+    return values.parse_neighbourhood(wire.get("neighbourhood", **fields))
 
 
 def write_fields(options: WriteOptions) -> dict[str, object]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
 from omnigraph.api.interface.snapshot import SnapshotInterface, no_type
 from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.prepared import PreparedQuery, as_text
 from omnigraph.api.query_result import Result, ResultStream
-from omnigraph.client import values
-from omnigraph.client.requests import query_body
+from omnigraph.branch.point import Point
+from omnigraph.client.requests import fetch_entities, fetch_neighbourhood, query_body
 from omnigraph.client.rows import fetch_rows, stream_rows
 from omnigraph.client.wire import Wire
 from omnigraph.errors import InvalidRequestError
@@ -49,8 +50,9 @@ class RemoteSnapshot(SnapshotInterface):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = "auto",
+        nodes: str = "id",
     ) -> Result:
-        body = query_body(query, params, name, limits, {"snapshot": self.commit}, engine=engine)
+        body = query_body(query, params, name, limits, Point(commit=self.commit), engine=engine, nodes=nodes)
         found = fetch_rows(self._open(), body)
         return Result(
             found.to_arrow(),
@@ -67,8 +69,11 @@ class RemoteSnapshot(SnapshotInterface):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        nodes: str = "id",
     ) -> ResultStream:
-        found = stream_rows(self._open(), query_body(query, params, name, limits, {"snapshot": self.commit}))
+        found = stream_rows(
+            self._open(), query_body(query, params, name, limits, Point(commit=self.commit), nodes=nodes)
+        )
         return ResultStream(
             found.schema, found.batches(), query_name=found.query_name, branch=self._head_of, commit=found.commit
         )
@@ -87,6 +92,9 @@ class RemoteSnapshot(SnapshotInterface):
             raise no_type(type_name)
         return found.rows
 
+    def get_many(self, type_name: str, ids: Iterable[str]) -> list[dict[str, Any] | None]:
+        return fetch_entities(self._open(), type_name, ids, Point(commit=self.commit))
+
     def neighbourhood(
         self,
         type_name: str,
@@ -95,11 +103,10 @@ class RemoteSnapshot(SnapshotInterface):
         edges: Iterable[str] = (),
         depth: int = 1,
         limit: int = NEIGHBOURHOOD_NODES,
+        vectors: bool = False,
     ) -> Neighbourhood:
-        wire, at = self._open(), {"snapshot": self.commit}
-        return values.parse_neighbourhood(
-            wire.get("neighbourhood", type=type_name, id=entity_id, edge=tuple(edges), depth=depth, limit=limit, **at)
-        )
+        around = {"edge": tuple(edges), "depth": depth, "limit": limit, "vectors": vectors}
+        return fetch_neighbourhood(self._open(), type_name, entity_id, around, Point(commit=self.commit))
 
     def close(self) -> None:
         self._closed = True

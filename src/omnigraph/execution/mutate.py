@@ -156,7 +156,7 @@ class _Statements:
         node = self._node(step.type_name)
         columns = self._assigned_columns(step.assignments, key=frozenset(prop.name for prop in node.key))
         new = derived_ids(node, columns) if node.is_keyed else text_column(self.ids.new())
-        self._buffer(node, {ID: new} | columns)
+        self._buffer(node, self._kept_columns(node, new, keeps=step.keeps) | {ID: new} | columns)
         self.nodes += 1
 
     def _insert_edge(self, step: steps.InsertEdge) -> None:
@@ -164,8 +164,17 @@ class _Statements:
         ends = {SRC: self._end(edge, End.FROM, step.source), DST: self._end(edge, End.TO, step.target)}
         columns = ends | self._assigned_columns(step.assignments, key=frozenset(edge.key_names) - ends.keys())
         new = derived_ids(edge, columns) if edge.is_keyed else text_column(self.ids.new())
-        self._buffer(edge, {ID: new} | columns)
+        self._buffer(edge, self._kept_columns(edge, new, keeps=step.keeps) | {ID: new} | columns)
         self.edges += 1
+
+    def _kept_columns(self, entity: EntityType, ids: "pa.Array[Any]", *, keeps: bool) -> "dict[str, pa.Array[Any]]":
+        """Return what an upsert keeps of the row it changes; nothing if there is none, or the row is replaced."""
+        if not keeps:
+            return {}
+        self.flush()
+        found = self.staging.rows(entity.type_key, [str(ids[0].as_py())])
+        columns: Any = found.combine_chunks()
+        return {name: columns.column(name).chunk(0) for name in found.column_names} if found.num_rows else {}
 
     def _update(self, step: steps.UpdateNodes) -> None:
         self.flush()

@@ -7,7 +7,7 @@ Types and properties are sorted by name. Constraints name properties; an edge's 
 `dst`. A property-level `@key`, `@unique` or `@index` is present as the constraint over that one property.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
@@ -305,6 +305,7 @@ class Schema:
         nodes: sorted by name.
         edges: sorted by name; unique after lower-casing.
         retired: derived ids of dropped types, properties and tables, sorted; no id is reused.
+        property_order: reads the names of properties by type key, as the schema text declares them.
     """
 
     identity_domain: str
@@ -313,6 +314,7 @@ class Schema:
     nodes: tuple[NodeType, ...] = ()
     edges: tuple[EdgeType, ...] = ()
     retired: tuple[int, ...] = ()
+    property_order: Callable[[], Mapping[str, Sequence[str]]] = field(default=dict, repr=False, compare=False)
     _interfaces: dict[str, InterfaceType] = field(init=False, repr=False, compare=False)
     _nodes: dict[str, NodeType] = field(init=False, repr=False, compare=False)
     _edges: dict[str, EdgeType] = field(init=False, repr=False, compare=False)
@@ -342,6 +344,11 @@ class Schema:
         if kind == TypeKind.NODE:
             return self._nodes.get(name)
         return self._edges.get(name) if kind == TypeKind.EDGE else None
+
+    def declared_properties(self, entity: EntityType) -> list[Property]:
+        """Return the properties of a type in declared order; those that no text names last, by name."""
+        places = {name: place for place, name in enumerate(self.property_order().get(entity.type_key, ()))}
+        return sorted(entity.properties, key=lambda property_: places.get(property_.name, len(places)))
 
     @property
     def entities(self) -> Iterator[EntityType]:

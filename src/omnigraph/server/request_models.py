@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from omnigraph import limits
 from omnigraph.server import point_params
 from omnigraph.server.routing import parse_json
 from omnigraph.transaction.options import WriteOptions
@@ -49,6 +50,12 @@ class PointRequest(RequestModel):
     at: str | None = Field(None, description=point_params.TIME_TEXT)
 
 
+Nodes = Annotated[
+    Literal["id", "object"],
+    Field(description="Return nodes as ids, or as objects with their properties. Beyond the contract."),
+]
+
+
 class QueryRequest(PointRequest):
     """A query to run."""
 
@@ -58,6 +65,14 @@ class QueryRequest(PointRequest):
     engine: Literal["auto", "local", "spark"] = Field(
         "auto", description="Where it runs; on Spark only if the server was started with --spark."
     )
+    nodes: Nodes = "id"
+
+
+class EntitiesRequest(PointRequest):
+    """Nodes or edges to return whole."""
+
+    type: str = Field(description="A node type, else an edge type.")
+    ids: list[str] = Field(description="Their ids.", max_length=limits.ENTITY_IDS_MAX)
 
 
 class ReadRequest(RequestModel):
@@ -105,6 +120,7 @@ class InvokeStoredQueryRequest(RequestModel):
         None, description="Refuse the call unless the query is, or is not, a mutation."
     )
     expected_table_versions: Versions = None
+    nodes: Nodes = "id"
 
 
 LoadMode = Literal["overwrite", "append", "merge"]

@@ -121,6 +121,13 @@ class ExplainOutput(ResponseModel):
     plan: list[str]
 
 
+class EntitiesOutput(ResponseModel):
+    """Whole nodes or edges, in the order of the ids; null for each that does not exist."""
+
+    entities: list[dict[str, Any] | None]
+    graph_commit_id: str
+
+
 class ChangeOutput(ResponseModel):
     """Result of a mutation."""
 

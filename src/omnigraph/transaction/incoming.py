@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,7 @@ class Incoming:
     entity: EntityType  # whose table they are for
     rows: pa.Table  # in the table's own columns
     ids_are_fresh: bool  # whether every id was made here, so that nobody else has it
+    named: "Mapping[str, pa.Array[Any]]" = field(default_factory=dict)  # for a patch, which rows name each property
 
 
 class Frame:
@@ -112,9 +113,11 @@ class Frame:
         if isinstance(given, Sequence) and not isinstance(given, str | bytes):
             names = dict.fromkeys(name for row in given for name in _row(row, what))
             self._columns = {str(name): [row.get(name) for row in given] for name in names}
+            self._given: Sequence[Mapping[str, object]] | None = given
             self.count = len(given)
         else:
             table = _table(given, what)
+            self._given = None
             self._columns = dict(zip(table.column_names, table.columns, strict=True))
             self.count = table.num_rows
             if len(self._columns) < table.num_columns:
@@ -132,6 +135,12 @@ class Frame:
             return self.count > 0
         return any(value is None for value in found) if isinstance(found, list) else bool(found.null_count)
 
+    def named(self, name: str) -> "pa.Array[Any]":
+        """Return which rows name a column: dictionaries by their keys, tables by their columns."""
+        if self._given is None:
+            return pa.array([name in self._columns] * self.count, pa.bool_())
+        return pa.array([name in row for row in self._given], pa.bool_())
+
     def column(self, name: str, of: PropertyType) -> "pa.Array[Any]":
         """A column in the type of its property; nulls where there is none."""
         found = self._columns.get(name)
@@ -144,27 +153,29 @@ class Frame:
         return from_arrow(found, of, name, self._blobs)
 
 
-def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource) -> Incoming:
-    """Nodes of one type, their ids derived from their keys, given, or made."""
+def incoming_nodes(node: NodeType, rules: TypeRules, frame: Frame, ids: IdSource, *, patches: bool = False) -> Incoming:
+    """Nodes of one type, their ids derived from their keys, given, or made; a patch may leave out all but the key."""
     _check_names(frame, node, {ID})
-    columns = {prop.name: frame.column(prop.name, prop.type) for prop in node.properties}
+    columns = _columns(node, frame, patches=patches, key=frozenset(prop.name for prop in node.key))
+    named = {prop.name: frame.named(prop.name) for prop in node.properties} if patches else {}
     explicit = frame.column(ID, _TEXT_OR_NOTHING)
     if not node.is_keyed:
         found, are_fresh = _given_or_fresh(explicit, ids)
-        return Incoming(node, _rows(node, {ID: found} | columns), are_fresh)
+        return Incoming(node, _rows(node, {ID: found} | columns, patches=patches), are_fresh, named)
     found = derived_ids(node, columns)
     _check_explicit(node, explicit, found)
-    rows = _rows(node, {ID: found} | columns)
+    rows = _rows(node, {ID: found} | columns, patches=patches)
     if rules.key is not None and pc.count_distinct(found).as_py() < len(found):
         check_unique_within(rules.key, rows)
-    return Incoming(node, rows, ids_are_fresh=False)
+    return Incoming(node, rows, ids_are_fresh=False, named=named)
 
 
-def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
-    """Edges of one type, their ids derived from their keys, given, or made."""
+def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource, *, patches: bool = False) -> Incoming:
+    """Edges of one type, their ids derived from their keys, given, or made; a patch may leave out all but the key."""
     source, target = _end(frame, edge, SRC, _FROM), _end(frame, edge, DST, _TO)
     _check_names(frame, edge, {ID, source, target})
-    columns = {prop.name: frame.column(prop.name, prop.type) for prop in edge.properties}
+    columns = _columns(edge, frame, patches=patches, key=frozenset(edge.key_names))
+    named = {prop.name: frame.named(prop.name) for prop in edge.properties} if patches else {}
     ends = {SRC: frame.column(source, _TEXT), DST: frame.column(target, _TEXT)}
     explicit = frame.column(ID, _TEXT_OR_NOTHING)
     if edge.is_keyed:
@@ -172,7 +183,35 @@ def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource) -> Incoming:
         _check_explicit(edge, explicit, found)
     else:
         found, are_fresh = _given_or_fresh(explicit, ids)
-    return Incoming(edge, _rows(edge, {ID: found} | ends | columns), are_fresh)
+    return Incoming(edge, _rows(edge, {ID: found} | ends | columns, patches=patches), are_fresh, named)
+
+
+def patched(given: Incoming, stored: pa.Table) -> pa.Table:
+    """Return whole rows: what a patch names, and everything else as it is stored, or null for a new entity.
+
+    Raises:
+        InvalidRequestError: a new entity lacks a required property, or null is given for one.
+    """
+    count = given.rows.num_rows
+    places = pc.index_in(given.rows.column(ID), value_set=stored.column(ID)).combine_chunks()
+    columns = {name: given.rows.column(name).combine_chunks() for name in given.rows.column_names}
+    rows = pa.array(range(count), pa.int64())
+    for prop in given.entity.properties:
+        old = stored.column(prop.name).combine_chunks().take(places)
+        both = pa.concat_arrays([columns[prop.name], old])
+        chosen = both.take(pc.if_else(given.named[prop.name], rows, pc.add(rows, count)))
+        if chosen.null_count and not prop.type.nullable:
+            raise InvalidRequestError(missing(prop.type, prop.name))
+        columns[prop.name] = chosen
+    return _rows(given.entity, columns)
+
+
+def _columns(entity: EntityType, frame: Frame, *, patches: bool, key: frozenset[str]) -> "dict[str, pa.Array[Any]]":
+    """Convert the properties; a patch may leave out all but the key."""
+    return {
+        prop.name: frame.column(prop.name, prop.type.as_nullable() if patches and prop.name not in key else prop.type)
+        for prop in entity.properties
+    }
 
 
 def _row(row: object, what: str) -> Mapping[str, object]:
@@ -244,6 +283,8 @@ def _check_explicit(entity: EntityType, explicit: "pa.Array[Any]", derived: "pa.
         )
 
 
-def _rows(entity: EntityType, columns: "dict[str, pa.Array[Any]]") -> pa.Table:
+def _rows(entity: EntityType, columns: "dict[str, pa.Array[Any]]", *, patches: bool = False) -> pa.Table:
     schema = table_schema(entity)
+    if patches:  # what is left out is filled in when the stored rows are known
+        schema = pa.schema([pa.field(column.name, column.type, metadata=column.metadata) for column in schema])
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -11,11 +11,16 @@ class Mode(StrEnum):
     APPEND = "append"  # refuse them
     MERGE = "merge"  # put the new row in the place of the old
     OVERWRITE = "overwrite"  # the rows given become the whole content of their types
+    PATCH = "patch"  # set only the properties that are named, and keep the others
 
 
-def mode_named(mode: Mode | str, *, code: str | None = None) -> Mode:
-    """The mode of a name."""
-    try:
-        return Mode(mode)
-    except ValueError:
-        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(Mode)}", code=code) from None
+def mode_named(mode: Mode | str, *, code: str | None = None, can_patch: bool = False) -> Mode:
+    """Return the mode of a name; `can_patch` says whether the caller knows `patch`.
+
+    Raises:
+        InvalidRequestError: there is no mode of this name.
+    """
+    known = [member for member in Mode if can_patch or member is not Mode.PATCH]
+    if mode not in known:
+        raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(known)}", code=code)
+    return Mode(mode)

@@ -13,7 +13,7 @@ from omnigraph.model.conflict import KeyConflict
 from omnigraph.model.schema import ID, EdgeType, NodeType, Schema
 from omnigraph.transaction import constraints
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
-from omnigraph.transaction.incoming import Frame, Incoming, incoming_edges, incoming_nodes
+from omnigraph.transaction.incoming import Frame, Incoming, incoming_edges, incoming_nodes, patched
 from omnigraph.transaction.mode import Mode, mode_named
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_set import WriteSet
@@ -41,12 +41,13 @@ def rows_to_write(
         ConstraintError: two rows have one key.
         ConflictError: two rows have one id, and the mode does not let the last win.
     """
-    mode = mode_named(mode)
+    mode = mode_named(mode, can_patch=True)
+    patches = mode is Mode.PATCH
     found = [
-        incoming_nodes(node, accepted.rules.types[node.type_key], rows, ids)
+        incoming_nodes(node, accepted.rules.types[node.type_key], rows, ids, patches=patches)
         for node, rows in _nodes(accepted.schema, nodes)
     ]
-    found += [incoming_edges(edge, rows, ids) for edge, rows in _edges(accepted.schema, edges)]
+    found += [incoming_edges(edge, rows, ids, patches=patches) for edge, rows in _edges(accepted.schema, edges)]
     if mode is not Mode.MERGE:
         for incoming in found:
             _refuse_repeated_ids(incoming)
@@ -113,9 +114,12 @@ def _stage(write_set: WriteSet, given: Incoming, mode: Mode) -> None:
     match mode:
         case Mode.OVERWRITE:
             write_set.overwrite(key, given.rows)
-        case _ if given.ids_are_fresh:
+        case _ if given.ids_are_fresh and mode is not Mode.PATCH:
             write_set.insert(key, given.rows, fresh_ids=True)
         case Mode.APPEND:
             write_set.insert(key, given.rows)
         case Mode.MERGE:
             write_set.upsert(key, given.rows)
+        case Mode.PATCH:
+            stored = write_set.rows(key, [str(row_id) for row_id in given.rows.column(ID).to_pylist()])
+            write_set.upsert(key, patched(given, stored))

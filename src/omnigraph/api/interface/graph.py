@@ -67,7 +67,8 @@ class GraphInterface(ReadInterface, Protocol):
             edges: rows by edge type, with the ids of the nodes in `from` and `to` (or `src` and `dst`). Edges may refer
                 to nodes of the same call.
             mode: `append` refuses entities that exist; `merge` replaces them; `overwrite` makes the rows the whole
-                content of the given types and leaves other types alone.
+                content of the given types and leaves other types alone; `patch`, of an open graph only, sets the
+                properties that each row names and keeps the others.
             branch: the branch it changes.
 
         Raises:

@@ -1,7 +1,7 @@
 """Reads of a graph. Every read sees one commit for its whole life, whatever is written meanwhile."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol, Self, Unpack
+from typing import Any, Protocol, Self, Unpack
 
 import pyarrow as pa
 
@@ -105,6 +105,7 @@ class ReadInterface(Protocol):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = "auto",
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> Result:
         """Run a query and return all its rows.
@@ -116,6 +117,7 @@ class ReadInterface(Protocol):
             limits: how much memory it may use. A server has limits of its own and takes no others.
             engine: `local` runs it in this process, `spark` on Spark; `auto` on Spark where it needs more memory than
                 it may use, if Spark is available. A server takes `spark` if it was started with `--spark`.
+            nodes: `id` returns `$p` as the node's id, `object` as an object of its id and all properties but blobs.
 
         Raises:
             ParseError: the text is wrong.
@@ -132,6 +134,7 @@ class ReadInterface(Protocol):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        nodes: str = "id",
         **point: Unpack[PointKeywords],
     ) -> ResultStream:
         """Run a query and return its rows batch by batch, so that memory does not grow with the result.
@@ -182,6 +185,27 @@ class ReadInterface(Protocol):
         """
         ...
 
+    def get(self, type_name: str, id: str, **point: Unpack[PointKeywords]) -> dict[str, Any] | None:
+        """Return one node or edge with all properties but blobs, or None if there is none with this id.
+
+        Args:
+            type_name: a node type, else an edge type; or a type key like `edge:Knows`.
+            id: of a keyed node, its key.
+
+        Returns:
+            JSON values: `id`, for an edge `from` and `to`, then the properties as the schema declares them.
+
+        Raises:
+            NotFoundError: there is no such type or branch.
+        """
+        return self.get_many(type_name, (id,), **point)[0]
+
+    def get_many(
+        self, type_name: str, ids: Iterable[str], **point: Unpack[PointKeywords]
+    ) -> list[dict[str, Any] | None]:
+        """Return several nodes or edges of a type, in the order of their ids, all from one commit; see `get`."""
+        return self.snapshot(**point).get_many(type_name, ids)
+
     def neighbourhood(
         self,
         type_name: str,
@@ -190,6 +214,7 @@ class ReadInterface(Protocol):
         edges: Iterable[str] = (),
         depth: int = 1,
         limit: int = NEIGHBOURHOOD_NODES,
+        vectors: bool = False,
         **point: Unpack[PointKeywords],
     ) -> Neighbourhood:
         """Return a node, the edges at it, the nodes they lead to, and so on for a few steps.
@@ -201,6 +226,7 @@ class ReadInterface(Protocol):
             depth: how many steps outwards.
             limit: at most so many nodes, the middle included. Edge types take turns, so that one with very many edges
                 does not hide the others.
+            vectors: include properties that are vectors. Blobs are always left out.
 
         Raises:
             NotFoundError: there is no such type, node or branch.
@@ -317,7 +343,7 @@ class ReadInterface(Protocol):
         Changes made on `against`, the branch it would be merged into, are not shown; `diff` compares the two heads.
         Takes the filters and the engine of `diff`, and raises the same errors.
         """
-        ...
+        return self.diff(against, branch, kinds=kinds, types=types, ops=ops, merge_base=True, engine=engine)
 
     def log_of(
         self, type_name: str, entity_id: str, *, branch: str = MAIN, limit: int | None = None

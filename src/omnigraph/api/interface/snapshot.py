@@ -1,7 +1,7 @@
 """A graph at one commit: every read through it shows the same, whatever is written later."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from omnigraph.api.neighbourhood import Neighbourhood
 from omnigraph.api.prepared import PreparedQuery
@@ -60,6 +60,7 @@ class SnapshotInterface(Protocol):
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
         engine: str = "auto",
+        nodes: str = "id",
     ) -> Result:
         """Run a query and return all its rows.
 
@@ -70,6 +71,7 @@ class SnapshotInterface(Protocol):
             limits: how much memory it may use. A server has limits of its own and takes no others.
             engine: `local` runs it in this process, `spark` on Spark; `auto` on Spark where it needs more memory than
                 it may use, if Spark is available. A server takes `spark` if it was started with `--spark`.
+            nodes: `id` returns `$p` as the node's id, `object` as an object of its id and all properties but blobs.
 
         Raises:
             ParseError: the text is wrong.
@@ -86,6 +88,7 @@ class SnapshotInterface(Protocol):
         *,
         name: str | None = None,
         limits: QueryLimits = DEFAULT_LIMITS,
+        nodes: str = "id",
     ) -> ResultStream:
         """Run a query and return its rows batch by batch, so that memory does not grow with the result.
 
@@ -118,6 +121,14 @@ class SnapshotInterface(Protocol):
         """
         ...
 
+    def get(self, type_name: str, id: str) -> dict[str, Any] | None:
+        """Return one node or edge with all properties but blobs, or None if there is none; see `Graph.get`."""
+        return self.get_many(type_name, (id,))[0]
+
+    def get_many(self, type_name: str, ids: Iterable[str]) -> list[dict[str, Any] | None]:
+        """Return several nodes or edges of a type, in the order of their ids; see `Graph.get`."""
+        ...
+
     def neighbourhood(
         self,
         type_name: str,
@@ -126,6 +137,7 @@ class SnapshotInterface(Protocol):
         edges: Iterable[str] = (),
         depth: int = 1,
         limit: int = NEIGHBOURHOOD_NODES,
+        vectors: bool = False,
     ) -> Neighbourhood:
         """Return a node, the edges at it, the nodes they lead to, and so on for a few steps.
 
@@ -135,6 +147,7 @@ class SnapshotInterface(Protocol):
             edges: follow only edges of these types, in either direction; by default all.
             depth: how many steps outwards.
             limit: at most so many nodes, the middle included.
+            vectors: include properties that are vectors. Blobs are always left out.
 
         Raises:
             NotFoundError: there is no such type or node.

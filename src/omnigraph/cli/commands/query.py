@@ -49,6 +49,7 @@ def _query_arguments(parser: ArgumentParser) -> None:
     point.add_argument("--tag", metavar="TAG", help="read at the commit of this tag instead")
     add_earlier_state(parser)
     add_engine(parser, "where to run; auto uses Spark where one process has too little memory")
+    parser.add_argument("--nodes", choices=("id", "object"), default="id", help="show nodes as ids, or whole")
     add_format(parser)
 
 
@@ -62,7 +63,8 @@ def _query(context: CommandContext) -> int:
         return context.show_result(document, output_format)
     text = query_text(args)
     with context.open_for_queries() as graph:
-        result = graph.query(text, params, name=args.name, engine=args.engine, **selected_point(args))
+        chosen = {"engine": args.engine, "nodes": args.nodes}
+        result = graph.query(text, params, name=args.name, **chosen, **selected_point(args))
         if result.engine == "spark" and args.engine == "auto":
             context.note("note: the query needed more memory than one process may use, and ran on Spark")
         return context.show_result(result.to_json(), output_format)

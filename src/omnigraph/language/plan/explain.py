@@ -152,15 +152,21 @@ def _format_arrow(edge: str, direction: Direction, least: int, most: int) -> str
             assert_never(direction)
 
 
+def _insert_verb(step: steps.InsertNode | steps.InsertEdge) -> str:
+    if step.keeps:
+        return "patch"
+    return "put" if step.keyed else "insert"
+
+
 def _format_mutation(step: MutationStep) -> str:
     match step:
         case steps.InsertNode():
-            verb = "put" if step.keyed else "insert"
+            verb = _insert_verb(step)
             return f"{verb} node {step.type_name} {_format_assignments(step.assignments)}"
         case steps.InsertEdge():
             source, target = render.format_expression(step.source), render.format_expression(step.target)
             ends = f"from {step.from_type} {source} to {step.to_type} {target}"
-            verb = "put" if step.keyed else "insert"
+            verb = _insert_verb(step)
             return f"{verb} edge {step.type_name} {ends} {_format_assignments(step.assignments)}".rstrip()
         case steps.UpdateNodes():
             return (

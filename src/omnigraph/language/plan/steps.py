@@ -275,16 +275,20 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class InsertNode:
-    """Insert a node; of a keyed type, replace the node with the same key. Omitted properties are null."""
+    """Insert a node; of a keyed type, replace the node with the same key.
+
+    Omitted properties are null; with `keeps`, those of a node that exists keep their values.
+    """
 
     type_name: str
     assignments: tuple[Assign, ...]
     keyed: bool
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InsertEdge:
-    """Insert an edge between two nodes given by id; of a keyed type, replace the edge with the same key."""
+    """Insert an edge between two nodes given by id; otherwise like `InsertNode`."""
 
     type_name: str
     from_type: str
@@ -293,6 +297,7 @@ class InsertEdge:
     target: Expression
     assignments: tuple[Assign, ...]
     keyed: bool = False
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

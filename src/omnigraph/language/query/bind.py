@@ -1,17 +1,17 @@
 """Semantic analysis: resolve every name and check every type of a query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from omnigraph import limits
 from omnigraph.language.plan import expressions as ex
-from omnigraph.language.plan.pattern import Count, Read, Window
+from omnigraph.language.plan.pattern import Block, Count, Read, Window
 from omnigraph.language.plan.steps import MutationStep
 from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.bind_mutation import bind_statements, refuse_mixture
 from omnigraph.language.query.bind_pattern import PatternBinder
-from omnigraph.language.query.bind_return import ReturnBinder
+from omnigraph.language.query.bind_return import NodeObjects, ReturnBinder, expand_projections
 from omnigraph.language.query.format import format_parameter_type
-from omnigraph.language.query.scope import Context
+from omnigraph.language.query.scope import Context, Scope
 from omnigraph.language.text import Source
 from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import suggest
@@ -28,15 +28,17 @@ class BoundQuery:
         syntax: syntax tree of the query.
         parameters: declared parameters, in order.
         body: a typed read, or the steps of a mutation.
+        objects: nodes that are returned as objects; the columns of their properties follow that of the node.
     """
 
     syntax: statements.Query
     parameters: tuple[ex.Parameter, ...]
     body: Read | tuple[MutationStep, ...]
+    objects: NodeObjects = ()
 
 
-def bind(query: statements.Query, schema: Schema, source: Source) -> BoundQuery:
-    """Resolve the names and check the types of a query.
+def bind(query: statements.Query, schema: Schema, source: Source, *, objects: bool = False) -> BoundQuery:
+    """Resolve the names and check the types of a query; with `objects`, whole nodes are returned in place of ids.
 
     Raises:
         ParseError: a type error; the report shows where.
@@ -49,7 +51,11 @@ def bind(query: statements.Query, schema: Schema, source: Source) -> BoundQuery:
         return BoundQuery(query, parameters, bind_statements(context, query.body.statements))
     if query.ordered:
         raise context.error(query.span, f"query `{query.name}` reads; @ordered is for mutations")
-    return BoundQuery(query, parameters, _bind_read(context, query.body))
+    patterns = PatternBinder(context, None)
+    block = patterns.bind(query.body.clauses)
+    read, nodes = expand_projections(context, patterns.scope, query.body, objects=objects)
+    body = _bind_read(context, patterns.scope, block, read)
+    return BoundQuery(replace(query, body=read), parameters, body, nodes)
 
 
 def _bind_parameter(context: Context, written: statements.Parameter) -> ex.Parameter:
@@ -74,14 +80,12 @@ def _bind_parameter(context: Context, written: statements.Parameter) -> ex.Param
     return ex.Parameter(written.name, type_)
 
 
-def _bind_read(context: Context, read: statements.Read) -> Read:
-    patterns = PatternBinder(context, None)
-    block = patterns.bind(read.clauses)
-    returned = ReturnBinder(context, patterns.scope, read)
+def _bind_read(context: Context, scope: Scope, block: Block, read: statements.Read) -> Read:
+    returned = ReturnBinder(context, scope, read)
     columns = returned.bind_columns()
     order = returned.bind_order(columns)
     window = Window(_bind_count(context, "limit", read.limit), _bind_count(context, "offset", read.offset))
-    return Read(block, columns, returned.is_aggregate, read.distinct, order, window, patterns.scope.entities())
+    return Read(block, columns, returned.is_aggregate, read.distinct, order, window, scope.entities())
 
 
 def _bind_count(context: Context, word: str, written: syntax.Literal | syntax.Variable | None) -> Count | None:

@@ -63,6 +63,10 @@ class _StatementBinder:
             case _:
                 assert_never(self._statement)
 
+    @property
+    def _verb(self) -> str:
+        return "upsert" if isinstance(self._statement, statements.Insert) and self._statement.keeps else "insert"
+
     def _resolve_target(self) -> EntityType:
         """Return the target type: a node type of exactly this name, else an edge type."""
         name = self._statement.type_name
@@ -81,11 +85,17 @@ class _StatementBinder:
     # --- statements -----------------------------------------------------------------------------------------------
 
     def _bind_insert(self, statement: statements.Insert) -> steps.MutationStep:
+        if statement.keeps and not self._type.is_keyed:
+            raise self._error(
+                statement.span,
+                f"T12: upsert needs a key, and `{self._type.name}` has none",
+                hint="an entity is found by its `@key`; use `insert`, or `update … where …`",
+            )
         self._refuse_repeats(statement.assignments)
         if isinstance(self._type, NodeType):
             assignments = self._bind_assignments(statement.assignments)
             self._require_properties(statement)
-            return steps.InsertNode(self._type.name, assignments, self._type.is_keyed)
+            return steps.InsertNode(self._type.name, assignments, self._type.is_keyed, statement.keeps)
         ends = {assignment.property: assignment for assignment in statement.assignments if assignment.property in _ENDS}
         assignments = self._bind_assignments(
             assignment for assignment in statement.assignments if assignment.property not in _ENDS
@@ -94,7 +104,7 @@ class _StatementBinder:
             if end not in ends:
                 raise self._error(
                     statement.span,
-                    f"T12: insert for `{self._type.name}` must provide required endpoint `{end}`",
+                    f"T12: {self._verb} for `{self._type.name}` must provide required endpoint `{end}`",
                     hint=f"give the id of the {self._end_type(self._type, end)} node: `{end}: $id`",
                 )
         self._require_properties(statement)
@@ -110,6 +120,7 @@ class _StatementBinder:
             values[End.TO],
             assignments,
             self._type.is_keyed,
+            statement.keeps,
         )
 
     def _bind_update(self, statement: statements.Update) -> steps.MutationStep:
@@ -158,15 +169,21 @@ class _StatementBinder:
 
     def _require_properties(self, statement: statements.Insert) -> None:
         given = {assignment.property for assignment in statement.assignments}
+        # An upsert may leave out what only a new entity needs: whether there is one is known when it runs.
+        key = (
+            {property_.name for property_ in self._type.key}
+            if isinstance(self._type, NodeType)
+            else self._type.key_names
+        )
         for property_ in self._type.properties:
-            if property_.type.nullable or property_.name in given:
+            if property_.type.nullable or property_.name in given or (statement.keeps and property_.name not in key):
                 continue
             source = _find_embed_source(property_)
             if source in given:
                 continue
             name = f"`{property_.name}`" if source is None else f"`{property_.name}` or @embed source `{source}`"
             raise self._error(
-                statement.span, f"T12: insert for `{self._type.name}` must provide non-nullable property {name}"
+                statement.span, f"T12: {self._verb} for `{self._type.name}` must provide non-nullable property {name}"
             )
 
     def _end_type(self, edge: EdgeType, end: End) -> str:

@@ -20,7 +20,7 @@ from omnigraph.language.plan.pattern import OrderKey
 from omnigraph.language.query import statements, syntax
 from omnigraph.language.query.bind_names import ReadExpressions
 from omnigraph.language.query.format import format_expression
-from omnigraph.language.query.scope import Context, Scope
+from omnigraph.language.query.scope import Context, EdgeVariable, NodeVariable, Scope
 from omnigraph.language.text import Span
 from omnigraph.model.suggest import suggest
 from omnigraph.model.types import PropertyType, Scalar
@@ -57,6 +57,54 @@ def derive_column_name(written: syntax.Expression) -> str:
             return written.function.value
         case _:
             return format_expression(written).replace("$", "")
+
+
+# Nodes returned as objects: the position of the node's column, and the properties whose columns follow it.
+NodeObjects = tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def expand_projections(
+    context: Context, scope: Scope, read: statements.Read, *, objects: bool
+) -> tuple[statements.Read, NodeObjects]:
+    """Replace `$p.*` by the properties of `$p`; with `objects`, add them after every node that is returned.
+
+    Blobs are left out: no query returns them.
+
+    Raises:
+        ParseError: a type has no property to return.
+    """
+    expanded: list[statements.Projection] = []
+    nodes = []
+    for projection in read.projections:
+        written = projection.value
+        if isinstance(written, syntax.Property) and written.name == syntax.ALL_PROPERTIES:
+            bound = scope.get(written.variable)
+            if isinstance(bound, NodeVariable | EdgeVariable):
+                names = _returnable(context, bound)
+                if not names:
+                    raise context.error(written.span, f"T6: `{bound.type.name}` has no property that can be returned")
+                expanded += _project_each(projection, written.variable, names)
+                continue
+        expanded.append(projection)
+        if objects and isinstance(written, syntax.Variable):
+            bound = scope.get(written.name)
+            if isinstance(bound, NodeVariable):
+                names = _returnable(context, bound)
+                nodes.append((len(expanded) - 1, names))
+                expanded += _project_each(projection, written.name, names)
+    return replace(read, projections=tuple(expanded)), tuple(nodes)
+
+
+def _returnable(context: Context, bound: NodeVariable | EdgeVariable) -> tuple[str, ...]:
+    declared = context.schema.declared_properties(bound.type)
+    return tuple(property_.name for property_ in declared if not property_.type.is_blob)
+
+
+def _project_each(
+    projection: statements.Projection, variable: str, names: tuple[str, ...]
+) -> list[statements.Projection]:
+    span = projection.span
+    return [statements.Projection(syntax.Property(variable, name, span=span), span=span) for name in names]
 
 
 class ReturnBinder:

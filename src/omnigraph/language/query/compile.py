@@ -14,6 +14,7 @@ from omnigraph.language.plan.steps import MutationPlan, Plan, ReadPlan, ResultCo
 from omnigraph.language.query import statements
 from omnigraph.language.query.bind import BoundQuery, bind
 from omnigraph.language.query.bind_mutation import refuse_mixture
+from omnigraph.language.query.bind_return import NodeObjects
 from omnigraph.language.query.describe import Operation, describe
 from omnigraph.language.query.params import Params, bind_values
 from omnigraph.language.query.parse import parse_source
@@ -37,6 +38,7 @@ class CompiledQuery:
         bound: typed query the plan was built from.
         schema_digest: digest of the schema it was compiled against.
         counts: parameters used as limit or offset.
+        objects: nodes returned as objects; see `BoundQuery`.
     """
 
     name: str
@@ -48,6 +50,7 @@ class CompiledQuery:
     bound: BoundQuery
     schema_digest: str
     counts: frozenset[str]
+    objects: NodeObjects = ()
 
 
 def _find_counts(bound: BoundQuery) -> Iterator[str]:
@@ -62,7 +65,12 @@ _digests: LruCache[Hashable, tuple[Schema, str]] = LruCache(limits.SCHEMA_DIGEST
 
 
 def compile(
-    text: str | bytes, schema: Schema, *, name: str | None = None, schema_digest: str | None = None
+    text: str | bytes,
+    schema: Schema,
+    *,
+    name: str | None = None,
+    schema_digest: str | None = None,
+    objects: bool = False,
 ) -> CompiledQuery:
     """Compile one query of a text against a schema, or return it from the cache.
 
@@ -71,6 +79,7 @@ def compile(
         schema: schema to resolve names in.
         name: may be omitted if the file has one query.
         schema_digest: digest of the schema, if already known.
+        objects: return nodes as objects with all properties, not as ids.
 
     Raises:
         ParseError: a syntax or type error.
@@ -78,7 +87,9 @@ def compile(
         LimitError: the text is too long.
     """
     known = schema_digest if schema_digest is not None else _compute_digest(schema)
-    return _compiled.get_or_make((text, name, known), lambda: compile_uncached(text, schema, name, known))
+    return _compiled.get_or_make(
+        (text, name, known, objects), lambda: compile_uncached(text, schema, name, known, objects=objects)
+    )
 
 
 def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
@@ -92,9 +103,11 @@ def wrong_under_any_schema(text: str | bytes, name: str | None) -> bool:
     return False
 
 
-def find_compiled(text: str | bytes, name: str | None, schema_digest: str) -> CompiledQuery | None:
+def find_compiled(
+    text: str | bytes, name: str | None, schema_digest: str, *, objects: bool = False
+) -> CompiledQuery | None:
     """Return the cached query, if this text was compiled against this schema."""
-    return _compiled.get((text, name, schema_digest))
+    return _compiled.get((text, name, schema_digest, objects))
 
 
 def _compute_digest(schema: Schema) -> str:
@@ -102,15 +115,19 @@ def _compute_digest(schema: Schema) -> str:
     return _digests.get_or_make(id(schema), lambda: (schema, digest(schema)))[1]
 
 
-def compile_uncached(text: str | bytes, schema: Schema, name: str | None, schema_digest: str) -> CompiledQuery:
+def compile_uncached(
+    text: str | bytes, schema: Schema, name: str | None, schema_digest: str, *, objects: bool = False
+) -> CompiledQuery:
     """Compile without the cache; see `compile`."""
     source = Source(text, "query text")
-    return compile_query(select_query(parse_source(source), name), schema, source, schema_digest)
+    return compile_query(select_query(parse_source(source), name), schema, source, schema_digest, objects=objects)
 
 
-def compile_query(query: statements.Query, schema: Schema, source: Source, schema_digest: str) -> CompiledQuery:
+def compile_query(
+    query: statements.Query, schema: Schema, source: Source, schema_digest: str, *, objects: bool = False
+) -> CompiledQuery:
     """Bind and plan one parsed query; see `compile`."""
-    bound = bind(query, schema, source)
+    bound = bind(query, schema, source, objects=objects)
     plan: Plan
     columns: tuple[ResultColumn, ...] = ()
     if isinstance(bound.body, Read):
@@ -128,6 +145,7 @@ def compile_query(query: statements.Query, schema: Schema, source: Source, schem
         bound,
         schema_digest,
         frozenset(_find_counts(bound)),
+        bound.objects,
     )
 
 

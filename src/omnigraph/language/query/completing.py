@@ -7,7 +7,7 @@ from omnigraph.language import lexer
 from omnigraph.language.text import Source
 from omnigraph.model.schema import EdgeType, EntityType, Schema
 
-_FIRST = ("match", "insert", "update", "delete", "query")
+_FIRST = ("match", "insert", "upsert", "update", "delete", "query")
 _KEYWORDS = ("match", "return", "order", "limit", "offset", "distinct", "where", "set", "optional", "not", "exists")
 _FUNCTIONS = ("count", "sum", "avg", "min", "max", "collect", "lower", "upper", "length", "nearest", "search", "bm25")
 
@@ -76,7 +76,7 @@ def _suggest_words(here: WordsBeforeCursor, schema: Schema) -> list[Suggestion]:
         return (
             _suggest_edges(schema.edges) if is_edge else [Suggestion(node.name, "node type") for node in schema.nodes]
         )
-    if last in ("insert", "update", "delete"):
+    if last in ("insert", "upsert", "update", "delete"):
         return [Suggestion(entity.name, f"{entity.kind.value} type") for entity in schema.entities]
     opened = _find_open_type(words)
     if opened is not None and last in ("{", ","):

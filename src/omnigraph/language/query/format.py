@@ -83,7 +83,8 @@ def _format_read(read: statements.Read) -> list[str]:
 def _format_statement(statement: statements.Statement) -> list[str]:
     match statement:
         case statements.Insert():
-            return _format_list(f"insert {statement.type_name}", _format_assignments(statement.assignments))
+            verb = "upsert" if statement.keeps else "insert"
+            return _format_list(f"{verb} {statement.type_name}", _format_assignments(statement.assignments))
         case statements.Update():
             *lines, last = _format_list(f"update {statement.type_name} set", _format_assignments(statement.assignments))
             return [*lines, f"{last} where {format_expression(statement.where)}"]

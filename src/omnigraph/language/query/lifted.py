@@ -57,7 +57,7 @@ _shapes: LruCache[Hashable, _Seen | _Shared] = LruCache(limits.COMPILED_QUERIES_
 
 
 def compile_lifted(
-    text: str | bytes, schema: Schema, *, name: str | None, schema_digest: str
+    text: str | bytes, schema: Schema, *, name: str | None, schema_digest: str, objects: bool = False
 ) -> tuple[CompiledQuery, Mapping[str, Value]]:
     """Compile one query of a text, or reuse the plan of similar texts.
 
@@ -69,22 +69,22 @@ def compile_lifted(
         InvalidRequestError: the query does not exist.
         LimitError: the text is too long.
     """
-    known = find_compiled(text, name, schema_digest)
+    known = find_compiled(text, name, schema_digest, objects=objects)
     if known is not None:
         return known, NO_VALUES
     cut = _split_strings(text)
     if cut is None:
-        return compile(text, schema, name=name, schema_digest=schema_digest), NO_VALUES
+        return compile(text, schema, name=name, schema_digest=schema_digest, objects=objects), NO_VALUES
     pieces, strings = cut
-    key = (pieces, name, schema_digest)
+    key = (pieces, name, schema_digest, objects)
     shared = _shapes.get(key)
     if isinstance(shared, _Seen):
-        shared = _compile_shared(pieces, strings, schema, name, schema_digest)
+        shared = _compile_shared(pieces, strings, schema, name, schema_digest, objects=objects)
         _shapes.put(key, shared)
     elif shared is None:
         _shapes.put(key, _Seen())
     if shared is None or shared.compiled is None or any(strings[at] != fixed for at, fixed in shared.fixed):
-        return compile(text, schema, name=name, schema_digest=schema_digest), NO_VALUES
+        return compile(text, schema, name=name, schema_digest=schema_digest, objects=objects), NO_VALUES
     return shared.compiled, {parameter: strings[at] for parameter, at in shared.lifted}
 
 
@@ -110,7 +110,7 @@ def _split_strings(text: str | bytes) -> tuple[Pieces, list[str]] | None:
 
 
 def _compile_shared(
-    pieces: Pieces, strings: list[str], schema: Schema, name: str | None, schema_digest: str
+    pieces: Pieces, strings: list[str], schema: Schema, name: str | None, schema_digest: str, *, objects: bool
 ) -> _Shared:
     """Compile the plan for all texts of these pieces."""
 
@@ -118,7 +118,8 @@ def _compile_shared(
         written = [_MARK.format(at) if at in marked else string for at, string in enumerate(strings)]
         text = "".join(f'{piece}"{string}"' for piece, string in zip(pieces, written, strict=False)) + pieces[-1]
         try:
-            return _with_parameters(compile_uncached(text, schema, name, schema_digest), marked)
+            made = compile_uncached(text, schema, name, schema_digest, objects=objects)
+            return _with_parameters(made, marked)
         except GraphError:
             return None
 

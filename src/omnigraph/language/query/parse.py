@@ -12,7 +12,8 @@ from omnigraph.model.types import BASE_SCALARS
 
 _LIMIT_MOST = 2**64 - 1
 _BASES = frozenset(scalar.value for scalar in BASE_SCALARS)
-_STATEMENTS = ("insert", "update", "delete")
+_STATEMENTS = ("insert", "upsert", "update", "delete")
+BARE_QUERY = "query"
 _TEXT_ANNOTATIONS = ("description", "instruction")
 
 
@@ -37,16 +38,30 @@ def parse_source(source: Source) -> statements.QueryFile:
 
 class _Parser(PatternParser):
     def parse_file(self) -> statements.QueryFile:
+        if self._cursor.is_at_word("match"):
+            return statements.QueryFile((self._parse_bare_read(),), span=self._span_since(0))
         queries = []
         while self._cursor.kind is not lexer.END:
             queries.append(self._parse_query())
         return statements.QueryFile(tuple(queries), span=self._span_since(0))
 
+    def _parse_bare_read(self) -> statements.Query:
+        """Parse a text that is one read without `query name() { … }` around it."""
+        body = self._parse_read()
+        if self._cursor.kind is not lexer.END:
+            expected = (*self._after_body(body)[:-1], "end of text")
+            raise self._unexpected("after the query", expected=expected, hint=self._late_word_hint())
+        return statements.Query(BARE_QUERY, (), body, span=self._span_since(0))
+
     def _parse_query(self) -> statements.Query:
         cursor = self._cursor
         start = cursor.span.start
         if not self._take_keyword("query"):
-            hint = "every query starts with `query name() {`" if cursor.kind is lexer.NAME else ""
+            hint = (
+                "a query starts with `query name() {`, or is a bare `match … return …`"
+                if cursor.kind is lexer.NAME
+                else ""
+            )
             raise self._unexpected("between queries", expected=("`query`", "end of text"), hint=hint)
         name = self.parse_name("after `query`", expected=("a query name",), hint=self._capital_hint("query names"))
         parameters = self._parse_parameters()
@@ -203,6 +218,8 @@ class _Parser(PatternParser):
         start = cursor.span.start
         if cursor.kind == "}":
             raise self._unexpected("in the return block", expected=("something to return",))
+        if cursor.kind is lexer.VARIABLE and cursor.peek_kind() == "." and cursor.peek_kind(2) == "*":
+            return self._parse_all_properties()
         value = self.parse_expression()
         alias = None
         if cursor.take_word("as"):
@@ -210,6 +227,17 @@ class _Parser(PatternParser):
         span = self._span_since(start)
         cursor.take(",")
         return statements.Projection(value, alias, span=span)
+
+    def _parse_all_properties(self) -> statements.Projection:
+        cursor = self._cursor
+        variable, start = cursor.text[1:], cursor.advance().start
+        cursor.advance()
+        cursor.advance()
+        span = self._span_since(start)
+        if cursor.is_at_word("as"):
+            raise self._unexpected(f"after `${variable}.*`", hint="several columns cannot share a name")
+        cursor.take(",")
+        return statements.Projection(syntax.Property(variable, syntax.ALL_PROPERTIES, span=span), span=span)
 
     def _parse_orderings(self) -> tuple[statements.Ordering, ...]:
         cursor = self._cursor
@@ -274,6 +302,10 @@ class _Parser(PatternParser):
             return statements.Insert(
                 type_name, self._parse_assignments(f"in the insert of {type_name}"), span=self._span_since(start)
             )
+        if self._take_keyword("upsert"):
+            type_name = self._parse_target("upsert")
+            assignments = self._parse_assignments(f"in the upsert of {type_name}")
+            return statements.Insert(type_name, assignments, keeps=True, span=self._span_since(start))
         if self._take_keyword("update"):
             type_name = self._parse_target("update")
             if not self._cursor.take_word("set"):

@@ -361,7 +361,8 @@ class ExpressionParser:
 
     def parse_name(self, where: str, *, expected: tuple[str, ...] = ("a name",), hint: str = "") -> str:
         """Consume a name and return it."""
-        if self._cursor.kind is not lexer.NAME:
+        # After `query1q` was split, what is left starts with a digit.
+        if self._cursor.kind is not lexer.NAME or self._cursor.text[0].isdigit():
             raise self._unexpected(where, expected=expected, hint=hint)
         text = self._cursor.text
         self._cursor.advance()

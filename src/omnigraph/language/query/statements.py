@@ -35,10 +35,11 @@ class Read(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Insert(Syntax):
-    """`insert Person { name: $n }`."""
+    """`insert Person { name: $n }`, or `upsert Person { … }`, which `keeps` what it does not name."""
 
     type_name: str
     assignments: tuple[Assignment, ...]
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

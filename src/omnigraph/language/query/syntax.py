@@ -56,9 +56,12 @@ class Variable(Syntax):
     name: str
 
 
+ALL_PROPERTIES = "*"
+
+
 @dataclass(frozen=True, slots=True)
 class Property(Syntax):
-    """`$p.name`."""
+    """`$p.name`; in `return` also `$p.*`, which the binder expands."""
 
     variable: str
     name: str

@@ -28,6 +28,7 @@ from omnigraph.language.schema.syntax import (
     SchemaSyntax,
 )
 from omnigraph.language.text import Source, Span
+from omnigraph.model.schema import TypeKind
 
 _DECLARATION_WORDS = ("interface", "node", "edge")
 _TOP_LEVEL = ("`interface`", "`node`", "`edge`", "end of text")
@@ -45,6 +46,29 @@ def parse(text: str | bytes, name: str = "schema.pg") -> SchemaSyntax:
         LimitError: it is too long.
     """
     return _Parser(Source(text, name)).parse_schema()
+
+
+def property_order(text: str | bytes) -> dict[str, tuple[str, ...]]:
+    """Return the names of the properties by type key, in declared order; those of interfaces follow.
+
+    Raises:
+        ParseError: a syntax error.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    declarations = parse(text).declarations
+    for declaration in sorted(declarations, key=lambda declared: not isinstance(declared, InterfaceSyntax)):
+        names = [member.name for member in declaration.members if isinstance(member, PropertySyntax)]
+        match declaration:
+            case InterfaceSyntax():
+                kind = TypeKind.INTERFACE
+            case NodeSyntax():
+                kind = TypeKind.NODE
+                for interface in declaration.implements:
+                    names += found.get(f"{TypeKind.INTERFACE}:{interface.text}", ())
+            case EdgeSyntax():
+                kind = TypeKind.EDGE
+        found[f"{kind}:{declaration.name.text}"] = tuple(dict.fromkeys(names))
+    return found
 
 
 class _Parser:

@@ -7,11 +7,12 @@ tables. Later ids are derived from kind, owner and name (`model/schema_identity.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from omnigraph.errors import InvalidRequestError
 from omnigraph.ids import IdSource, UlidSource
 from omnigraph.language.schema.check import check
-from omnigraph.language.schema.parse import parse
+from omnigraph.language.schema.parse import parse, property_order
 from omnigraph.language.schema.shape import PropertyShape, SchemaShape, TypeShape
 from omnigraph.language.text import Source, Span, report
 from omnigraph.model.schema import (
@@ -57,7 +58,8 @@ def accept(text: str | bytes, name: str = "schema.pg", *, ids: IdSource | None =
         ParseError: the text is invalid.
         LimitError: it is too long.
     """
-    return assign_first_ids(check(parse(text, name)), ids or UlidSource()).schema
+    schema = assign_first_ids(check(parse(text, name)), ids or UlidSource()).schema
+    return replace(schema, property_order=partial(property_order, text))
 
 
 def assign_first_ids(shape: SchemaShape, ids: IdSource) -> Resolved:

@@ -151,12 +151,15 @@ def neighbourhood(
     edge: Annotated[list[str] | None, Query(description="Only edges of these types; repeatable.")] = None,
     depth: int = 1,
     limit: Limit = None,
+    vectors: bool = False,
     point: PointQuery,
 ) -> Response:
     """Return the neighbourhood of a node. Beyond the contract."""
     arguments = call.authorize_read_at(point)
     nodes_max = limits.NEIGHBOURHOOD_NODES if limit is None else limit
-    result = call.graph.neighbourhood(type_name, id, edges=edge or (), depth=depth, limit=nodes_max, **arguments)
+    result = call.graph.neighbourhood(
+        type_name, id, edges=edge or (), depth=depth, limit=nodes_max, vectors=vectors, **arguments
+    )
     return json_response(result.to_dict())
 
 

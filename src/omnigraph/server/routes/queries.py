@@ -10,8 +10,8 @@ from omnigraph.language.query import parse
 from omnigraph.language.query.statements import Mutation
 from omnigraph.server.graph_call import CurrentCall
 from omnigraph.server.point_params import PointParams, PointQuery
-from omnigraph.server.request_models import ExplainRequest, QueryRequest, ReadRequest
-from omnigraph.server.response_models import ExplainOutput, LegacyReadOutput, ReadOutput, SnapshotOutput
+from omnigraph.server.request_models import EntitiesRequest, ExplainRequest, QueryRequest, ReadRequest
+from omnigraph.server.response_models import EntitiesOutput, ExplainOutput, LegacyReadOutput, ReadOutput, SnapshotOutput
 from omnigraph.server.responses import ARROW, arrow_response, json_response, rows_response, snapshot_document
 from omnigraph.server.routing import BODY_ERRORS, READ_ERRORS, error_responses, graph_router
 
@@ -46,6 +46,7 @@ def query(body: QueryRequest, call: CurrentCall, request: Request) -> Response:
         name=body.name,
         limits=call.query_limits,
         engine=call.query_engine(body.engine),
+        nodes=body.nodes,
         **point,
     )
     wants_arrow = ARROW in request.headers.get("accept", "")
@@ -87,6 +88,22 @@ def explain(body: ExplainRequest, call: CurrentCall) -> Response:
     return json_response({"plan": plan.splitlines()})
 
 
+@router.post(
+    "/entities",
+    operation_id="cluster_getEntities",
+    response_model=EntitiesOutput,
+    responses=error_responses(*READ_ERRORS, *BODY_ERRORS),
+)
+def entities(body: EntitiesRequest, call: CurrentCall) -> Response:
+    """Return nodes or edges by id, with all properties but blobs; null for each that does not exist.
+
+    Beyond the contract.
+    """
+    snapshot = call.graph.snapshot(**call.authorize_read_at(body))
+    found = snapshot.get_many(body.type, body.ids)
+    return json_response({"entities": found, "graph_commit_id": snapshot.commit})
+
+
 @snapshot_router.get(
     "/snapshot",
     operation_id="cluster_getSnapshot",
@@ -105,7 +122,7 @@ def deprecation_headers(route: str) -> dict[str, str]:
 
 def _find_mutation(text: str, name: str | None) -> str | None:
     """Return the name of the chosen mutation; None if it is a query, or the choice is ambiguous."""
-    if not any(word in text for word in ("insert", "update", "delete")):
+    if not any(word in text for word in ("insert", "upsert", "update", "delete")):
         return None
     chosen = [query for query in parse(text).queries if name in (None, query.name)]
     return chosen[0].name if len(chosen) == 1 and isinstance(chosen[0].body, Mutation) else None

@@ -65,6 +65,7 @@ def invoke(
         name=name,
         limits=call.query_limits,
         engine=call.query_engine(),
+        nodes=arguments.nodes,
         **point,
     )
     return rows_response(result, call)

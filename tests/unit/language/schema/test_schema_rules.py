@@ -37,6 +37,7 @@ def test_the_public_names_are_functions_and_not_the_modules_they_live_in() -> No
         "find_problems",
         "render",
         "plan_steps",
+        "property_order",
     }
 
 
