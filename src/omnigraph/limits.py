@@ -314,8 +314,6 @@ SWEEP_TASK_VERSIONS = 500  # versions of tables that one task looks through
 NEIGHBOURHOOD_NODES = 100
 NEIGHBOURHOOD_NODES_MAX = 1_000
 NEIGHBOURHOOD_DEPTH_MAX = 4
-# Entities that one request returns by id.
-ENTITY_IDS_MAX = 10_000
 # One answer to an agent: rows or changes by default and at most, and the bytes of its JSON.
 AGENT_ROWS = 100
 AGENT_ROWS_MAX = 1_000

@@ -72,7 +72,7 @@ class EntitiesRequest(PointRequest):
     """Nodes or edges to return whole."""
 
     type: str = Field(description="A node type, else an edge type.")
-    ids: list[str] = Field(description="Their ids.", max_length=limits.ENTITY_IDS_MAX)
+    ids: list[str] = Field(description="Their ids.", max_length=limits.ID_FILTER_IDS_MAX)
 
 
 class ReadRequest(RequestModel):
