@@ -123,9 +123,8 @@ assert INTENT_HEARTBEAT_S * 3 <= INTENT_STALE_S
 SCHEMA_RULES_MAX = 64
 BLOB_INPUT_BYTES_MAX = 32 * 1024**2
 BLOB_RANGE_BYTES_MAX = 4 * 1024**2  # bytes of a blob that are read at once
-# Addresses of blobs that lie elsewhere: how long one is, and how many cells of one write hold one.
-BLOB_URI_BYTES_MAX = 65_536
-BLOB_REFERENCES_MAX = 8_192
+BLOB_URI_BYTES_MAX = 65_536  # the address of a blob that lies elsewhere
+BLOB_REFERENCES_MAX = 8_192  # cells of one write that hold such an address
 BLOB_PROBES_AT_ONCE = 8  # blobs elsewhere that are looked at or copied at once
 BLOB_SOURCE_TIMEOUT_S = 30.0  # how long a web server may be silent while a blob that lies there is read
 
@@ -133,27 +132,28 @@ BLOB_SOURCE_TIMEOUT_S = 30.0  # how long a web server may be silent while a blob
 ORDINALS_MAX = 2**31 - 1
 ORDINAL_HOLES_SHARE_MAX = 0.5
 ORDINAL_HOLES_ALLOWED = 1_000  # in any table, however small
-# Bytes of columns and adjacency kept for the next query, of all graphs' engines each.
-QUERY_CACHE_BYTES_MAX = 2 * 1024**3
+ORDINAL_SPACES_MAX = 4  # ways of numbering one table's rows: branches that have little in common have one each
+QUERY_CACHE_BYTES_MAX = 2 * 1024**3  # bytes of columns and adjacency kept for the next query, of each graph's engine
 QUERY_MEMORY_BYTES_MAX = 1024**3  # bytes that the rows of one query may take while it runs, its result included
 QUERY_BATCH_ROWS = 131_072  # rows that operators hand on at once
 # Smaller tables are read whole, whatever the query; of larger ones, few rows are looked up where they lie.
 READ_WHOLE_ROWS_MAX = 100_000
 LOOKUP_ROWS_MAX = 10_000
-ID_INDEX_PARTS_MAX = 8  # segments of an index over ids; more are made into one
+NEAR_ROWS_MAX = 10_000  # what lacks fewer rows than this of a version is extended rather than passed over
+SMALL_FRAGMENT_ROWS_MAX = 1_000  # such fragments are read with all their columns at once
 # Where rows are, for small writes: rows that came and went since a version in memory; such versions of one table, and
 # tables; and the part of the memory for columns that one column may take for this.
 FINDER_CHANGES_MAX = 4_096
 FINDER_LINES_MAX = 4
 FINDER_TABLES_MAX = 1_024
 FINDER_COLUMN_SHARE_MAX = 0.25
-# Adjacency: a change that touches more nodes than this is applied by sorting all edges again.
-CSR_SPLICED_NODES_MAX = 4_096
+CSR_SPLICED_NODES_MAX = 4_096  # adjacency: a change of more nodes is applied by sorting all edges again
+CSR_PATCHED_NODES_MAX = 16_384  # nodes whose edges lie apart from the others; more are laid out in order again
+ADJACENCY_VERSIONS_MAX = 16  # versions of one edge type whose adjacency is kept; they share all but what differs
 REACH_MARKS_BYTES_MAX = 8 * 1024**2  # marks of nodes seen, one byte for each node and start of a search
 LOOKUP_NODES_MAX = 256  # nodes whose neighbours are looked up in the edge table, where adjacency is not in memory
 WALK_ROWS_MAX = 65_536  # rows of a walk; more are left to operators, which work in batches and count what they hold
-# Groups are counted in an array as long as all values there are, unless there are more of these.
-GROUPS_IN_PLACE_MAX = 2**22
+GROUPS_IN_PLACE_MAX = 2**22  # groups counted in an array as long as all values there are; more are not
 # Adjacency beside the graph: of edge tables from this size on, in files of about so many edges; written again after
 # this share of the edges has come or gone.
 ADJACENCY_FILE_EDGES_MIN = 100_000

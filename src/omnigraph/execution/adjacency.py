@@ -5,23 +5,29 @@ fragments and drops deleted ones, and edges follow a rewritten node to its new o
 are left out and counted as dangling.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, positions_in
+from omnigraph import limits
+from omnigraph.execution.arrays import NO_ORDINALS, NONE, Ordinals, Values, positions_in, sorted_unique, take
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import Csr, EdgeList, build_csr, concat_edges
+from omnigraph.execution.csr import Csr, build_csr
+from omnigraph.execution.edge_list import EdgeList, concat_edges
 from omnigraph.execution.numbering import FragmentRun
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.fragments import fragment_rows
+
+Ids: TypeAlias = "Values | pa.ChunkedArray[Any]"
 
 # Endpoints translated at once: every batch builds a hash table of all node ids.
 _EDGES_AT_ONCE = 4_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Adjacency:
     """Adjacency of one version of an edge table, over one version of each node table.
 
@@ -32,6 +38,7 @@ class Adjacency:
         outgoing: CSR from source to target.
         incoming: CSR from target to source.
         dangling: number of edges left out because an endpoint is missing.
+        known_undirected: CSR of both directions; None until it is needed.
     """
 
     edges: Columns
@@ -40,19 +47,26 @@ class Adjacency:
     outgoing: Csr
     incoming: Csr
     dangling: int = 0
+    known_undirected: Csr | None = None
 
     @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return self.outgoing.nbytes + self.incoming.nbytes
+    def csrs(self) -> tuple[Csr, ...]:
+        """The CSRs that were built."""
+        undirected = self.known_undirected
+        return (self.outgoing, self.incoming) if undirected is None else (self.outgoing, self.incoming, undirected)
 
     def undirected(self) -> Csr:
-        """Build the CSR of both directions; a self-loop appears once."""
-        forward = self.outgoing.edge_list()
-        loops: Mask = forward.sources == forward.targets
-        return build_csr(
-            concat_edges(forward, forward.reversed.where(~loops)), max(self.outgoing.nodes, self.incoming.nodes)
-        )
+        """Return the CSR of both directions, building it if needed; a self-loop appears once."""
+        found = self.known_undirected
+        if found is None:
+            forward = self.outgoing.edge_list()
+            both = concat_edges(forward, _without_loops(forward.reversed))
+            found = self.known_undirected = build_csr(both, max(self.outgoing.nodes, self.incoming.nodes))
+        return found
+
+
+def _without_loops(edges: EdgeList) -> EdgeList:
+    return edges.where(edges.sources != edges.targets)
 
 
 def build_adjacency(edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
@@ -80,29 +94,31 @@ def extend_adjacency(before: Adjacency, edges: Columns, sources: Columns, target
     if before.dangling and any(len(now.numbering.added_since(then.numbering)) for now, then in pairs[1:]):
         # A new node may be the missing endpoint of a dangling edge.
         return None
-    outgoing = before.outgoing.resized(sources.numbering.size)
-    incoming = before.incoming.resized(targets.numbering.size)
-    dropped = np.zeros(max(edges.numbering.size, before.edges.numbering.size), dtype=np.bool_)
-    moved = _moved_edges(before, sources, targets)
     gone = _removed_edges(before, edges)
-    dropped[gone.records] = True
-    if moved is not None:
-        dropped[moved.before.records] = True
-        gone = concat_edges(gone, moved.before)
     added, dangling = _read_edges(edges, sources, targets, edges.numbering.added_since(before.edges.numbering))
+    moved = _moved_edges(before, sources, targets)
     if moved is not None:
-        still = edges.numbering.live_mask(len(dropped))[moved.after.records]
-        kept = (moved.after.sources != NONE) & (moved.after.targets != NONE) & still
-        dangling += int((still & ~kept).sum())
-        added = concat_edges(added, moved.after.where(kept))
-    return Adjacency(
+        is_left = ~np.isin(moved.after.records, gone.records)
+        kept = (moved.after.sources != NONE) & (moved.after.targets != NONE) & is_left
+        dangling += int((is_left & ~kept).sum())
+        gone, added = concat_edges(gone, moved.before), concat_edges(added, moved.after.where(kept))
+    made = Adjacency(
         edges,
         sources,
         targets,
-        outgoing.updated(dropped, gone.sources, added),
-        incoming.updated(dropped, gone.targets, added.reversed),
+        before.outgoing.resized(sources.numbering.size).updated(gone.records, gone.sources, added),
+        before.incoming.resized(targets.numbering.size).updated(gone.records, gone.targets, added.reversed),
         before.dangling + dangling,
     )
+    undirected = before.known_undirected
+    if undirected is not None:
+        ends = (gone.sources, gone.targets, added.sources, added.targets)
+        touched = sorted_unique(np.concatenate(ends))
+        here = touched[touched < made.outgoing.nodes], touched[touched < made.incoming.nodes]
+        rows = concat_edges(made.outgoing.edges_of(here[0]), _without_loops(made.incoming.edges_of(here[1])))
+        size = max(made.outgoing.nodes, made.incoming.nodes)
+        made.known_undirected = undirected.resized(size).replaced(touched, rows)
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +139,41 @@ def _read_edges(edges: Columns, sources: Columns, targets: Columns, wanted: Ordi
     """Read edges as ordinals; also return the number of edges with a missing endpoint."""
     parts = [EdgeList(NO_ORDINALS, NO_ORDINALS, NO_ORDINALS)]
     dangling = 0
+    for records, ends in _read_ends(edges, wanted):
+        found = EdgeList(sources.locate(ends[0]), targets.locate(ends[1]), records)
+        known = (found.sources != NONE) & (found.targets != NONE)
+        if not known.all():
+            dangling += int(len(known) - known.sum())
+            found = found.where(known)
+        parts.append(found)
+    return concat_edges(*parts), dangling
+
+
+def _read_ends(edges: Columns, wanted: Ordinals) -> "Iterator[tuple[Ordinals, tuple[Ids, Ids]]]":
+    """Yield the ids at both ends of some edges, some edges at a time; few edges are not worth reading all others."""
+    if not len(wanted):
+        return
     for run in edges.numbering.runs:
-        first, last = np.searchsorted(wanted, (run.first, run.first + run.fragment.rows))
+        first, last = np.searchsorted(wanted, (run.first, run.end)).tolist()
         if first == last:
             continue
+        records = wanted[first:last]
+        if len(records) <= limits.SMALL_FRAGMENT_ROWS_MAX:
+            small = edges.small_columns(run, (SRC, DST))
+            if small is not None:
+                places = records - np.int32(run.first)
+                yield records, (take(small[0], places), take(small[1], places))
+                continue
+            if len(records) * 16 < run.fragment.rows:
+                yield records, (edges.take(SRC, records), edges.take(DST, records))
+                continue
         before = run.first
         for rows in _read_slabs(edges, run):
             low, high = np.searchsorted(wanted, (before, before + rows.num_rows))
-            records = wanted[low:high]
-            ends = rows if len(records) == rows.num_rows else rows.take(records - np.int32(before))
+            some = wanted[low:high]
+            ends = rows if len(some) == rows.num_rows else rows.take(some - np.int32(before))
             before += rows.num_rows
-            found = EdgeList(sources.locate(ends.column(0)), targets.locate(ends.column(1)), records)
-            known = (found.sources != NONE) & (found.targets != NONE)
-            if not known.all():
-                dangling += int(len(known) - known.sum())
-                found = found.where(known)
-            parts.append(found)
-    return concat_edges(*parts), dangling
+            yield some, (ends.column(0), ends.column(1))
 
 
 def _read_slabs(edges: Columns, run: FragmentRun) -> list[pa.Table]:
@@ -159,16 +193,17 @@ def _read_slabs(edges: Columns, run: FragmentRun) -> list[pa.Table]:
 
 
 def _removed_edges(before: Adjacency, edges: Columns) -> EdgeList:
-    """Return the edges that were removed since."""
+    """Return the edges that were removed since, without dangling ones."""
     died = edges.numbering.removed_since(before.edges.numbering)
     if not len(died):
         return EdgeList(NO_ORDINALS, NO_ORDINALS, NO_ORDINALS)
-    lost = np.zeros(before.edges.numbering.size, dtype=np.bool_)
-    lost[died] = True
-    rows = before.outgoing
-    places = np.flatnonzero(lost[rows.records])
-    sources = (np.searchsorted(rows.starts, places, side="right") - 1).astype(np.int32)
-    return EdgeList(sources, rows.neighbours[places], rows.records[places])
+    if len(died) * 16 > before.outgoing.count:
+        lost = np.zeros(before.edges.numbering.size, dtype=np.bool_)
+        lost[died] = True
+        everything = before.outgoing.edge_list()
+        return everything.where(lost[everything.records])
+    found, _ = _read_edges(before.edges, before.sources, before.targets, died)
+    return found
 
 
 def _moved_edges(before: Adjacency, sources: Columns, targets: Columns) -> _Moved | None:

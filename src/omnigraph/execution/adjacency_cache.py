@@ -5,6 +5,7 @@ instead, until that has cost more than reading everything would have.
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +16,10 @@ from omnigraph.errors import FormatError, GraphError, LimitError
 from omnigraph.execution.adjacency import Adjacency, build_adjacency, extend_adjacency
 from omnigraph.execution.adjacency_files import AdjacencyFiles, Chunk, Manifest
 from omnigraph.execution.cache import ByteCache
-from omnigraph.execution.columns import Columns, Versions
+from omnigraph.execution.columns import Columns
 from omnigraph.execution.csr import Csr
 from omnigraph.execution.neighbours import CsrNeighbours, FileNeighbours, Neighbours, TableNeighbours
+from omnigraph.execution.versions import Versions
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, SRC
@@ -26,6 +28,10 @@ from omnigraph.model.schema import DST, SRC
 _SECONDS_PER_LOOKUP, _SECONDS_PER_NODE_LOOKED_UP, _SECONDS_PER_EDGE_MADE = 2e-3, 1e-4, 5e-7
 # Neighbour and record, in both directions.
 _BYTES_PER_EDGE = 16
+# Versions that differ in no more rows than this are not compared further.
+_NEAR_ENOUGH = 16
+# Serials of the numberings of edges, sources and targets.
+_Serials = tuple[int, int, int]
 # The endpoint columns by which edges are looked up, for each direction.
 ENDS = {Direction.OUT: (SRC,), Direction.IN: (DST,), Direction.BOTH: (SRC, DST)}
 
@@ -87,6 +93,45 @@ class _CachedChunk:
         return 100 if self.rows is None else self.rows.nbytes
 
 
+class _AdjacencyLine:
+    """Adjacency of the versions of one edge type that were used last; they share most of it."""
+
+    __slots__ = ("_versions", "lock")
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[_Serials, Adjacency] = OrderedDict()
+        self.lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes; what versions share counts once."""
+        csrs = [csr for adjacency in list(self._versions.values()) for csr in adjacency.csrs]
+        return sum({id(csr.base): csr.nbytes for csr in csrs}.values()) + 1_000 * len(csrs)
+
+    def find(self, serials: "_Serials") -> Adjacency | None:
+        """Return the adjacency of these versions."""
+        return self._versions.get(serials)
+
+    def nearest(self, edges: Columns, sources: Columns, targets: Columns) -> tuple[Adjacency | None, int]:
+        """Return the adjacency of the versions that differ in the fewest rows, and how many these are."""
+        best: Adjacency | None = None
+        least = 0
+        for known in list(self._versions.values())[::-1]:
+            pairs = ((known.edges, edges), (known.sources, sources), (known.targets, targets))
+            distance = sum(one.numbering.distance_to(other.numbering) for one, other in pairs)
+            if best is None or distance < least:
+                best, least = known, distance
+            if least <= _NEAR_ENOUGH:
+                break
+        return best, least
+
+    def put(self, adjacency: Adjacency) -> None:
+        """Add the adjacency of other versions; the one added first goes."""
+        self._versions[_serials(adjacency.edges, adjacency.sources, adjacency.targets)] = adjacency
+        if len(self._versions) > limits.ADJACENCY_VERSIONS_MAX:
+            self._versions.popitem(last=False)
+
+
 class AdjacencyCache:
     """Thread-safe cache of the adjacency of every edge type that queries use."""
 
@@ -103,7 +148,6 @@ class AdjacencyCache:
         self._files = files
         self._strategy = strategy
         self._lock = threading.Lock()
-        self._last: dict[str, tuple[object, ...]] = {}
         self._spent_s: dict[str, float] = {}
         self._counts = dict.fromkeys(("made", "extended", "loaded", "written", "chunks", "looked_up"), 0)
 
@@ -113,11 +157,10 @@ class AdjacencyCache:
         """Choose the cheapest access path to the neighbours of `nodes` nodes; every path gives the same neighbours."""
         if self._strategy is ExpandStrategy.LOOKED_UP:
             return TableNeighbours(edges, sources, targets, direction)
-        key = _key(edges, sources, targets)
         if (
             self._strategy is ExpandStrategy.BY_COST
             and _is_small_lookup(edges, nodes)
-            and self._cache.peek(key) is None
+            and not self._is_near(edges, sources, targets)
         ):
             manifest = self._manifest(edges, sources, targets)
             if manifest is not None and self._can_afford_lookup(edges, nodes, whole_s=1e-9 * 40 * manifest.count):
@@ -142,22 +185,48 @@ class AdjacencyCache:
             case Direction.IN:
                 return self.adjacency(edges, sources, targets).incoming
             case Direction.BOTH:
-                key = _undirected_key(edges, sources, targets)
-                return self._cache.get(key, lambda: self.adjacency(edges, sources, targets).undirected())
+                whole = self.adjacency(edges, sources, targets)
+                if whole.known_undirected is None:
+                    whole.undirected()
+                    self._cache.recharge(_key(edges, sources, targets))
+                return whole.undirected()
 
     def cached_csr(self, edges: Columns, sources: Columns, targets: Columns, direction: Direction) -> Csr | None:
-        """Return the CSR for one direction if it is cached."""
-        if direction is Direction.BOTH:
-            return cast(Csr | None, self._cache.find(_undirected_key(edges, sources, targets)))
-        whole = cast(Adjacency | None, self._cache.find(_key(edges, sources, targets)))
-        if whole is None:
+        """Return the CSR for one direction if it is cached, or differs little from one that is."""
+        if not self._is_near(edges, sources, targets):
             return None
-        return whole.outgoing if direction is Direction.OUT else whole.incoming
+        whole = self.adjacency(edges, sources, targets)
+        match direction:
+            case Direction.OUT:
+                return whole.outgoing
+            case Direction.IN:
+                return whole.incoming
+            case Direction.BOTH:
+                return whole.known_undirected
 
     def adjacency(self, edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         """Return the adjacency of a version, building it if needed."""
-        key = _key(edges, sources, targets)
-        return self._cache.get(key, lambda: self._load_or_build(key, edges, sources, targets))
+        key, serials = _key(edges, sources, targets), _serials(edges, sources, targets)
+        line = self._cache.get(key, _AdjacencyLine)
+        found = line.find(serials)
+        if found is None:
+            with line.lock:
+                found = line.find(serials)
+                if found is None:
+                    found = self._load_or_build(line, edges, sources, targets)
+                    line.put(found)
+            self._cache.recharge(key)
+        return found
+
+    def _is_near(self, edges: Columns, sources: Columns, targets: Columns) -> bool:
+        """Return whether the adjacency of these versions is cached, or follows from a cached one by a few rows."""
+        line = cast(_AdjacencyLine | None, self._cache.find(_key(edges, sources, targets)))
+        if line is None:
+            return False
+        if line.find(_serials(edges, sources, targets)) is not None:
+            return True
+        known, distance = line.nearest(edges, sources, targets)
+        return known is not None and distance <= limits.NEAR_ROWS_MAX
 
     def stats(self) -> AdjacencyStats:
         """Return the counters so far."""
@@ -178,7 +247,7 @@ class AdjacencyCache:
         files = self._files
         if files is None or edges.numbering.size < limits.ADJACENCY_FILE_EDGES_MIN:
             return None
-        key = ("head", *_key(edges, sources, targets))
+        key = ("head", *_serials(edges, sources, targets))
         found = self._cache.get(
             key, lambda: _CachedManifest(_if_usable(files.read_manifest(edges), edges, sources, targets))
         )
@@ -196,17 +265,15 @@ class AdjacencyCache:
 
     # --- all nodes ------------------------------------------------------------------------------------------------
 
-    def _load_or_build(self, key: tuple[object, ...], edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
+    def _load_or_build(self, line: _AdjacencyLine, edges: Columns, sources: Columns, targets: Columns) -> Adjacency:
         if edges.numbering.count * _BYTES_PER_EDGE > self._cache.bytes_max:
             raise LimitError(
                 f"the {edges.numbering.count:,} edges of {edges.pin.table} do not fit into the adjacency cache; "
                 "open the graph with a larger cache",
                 code="adjacency_too_large",
             )
-        with self._lock:
-            last = self._last.get(edges.pin.table)
-        before = None if last is None else self._cache.peek(last)
-        made = _try_extend(before, edges, sources, targets) if isinstance(before, Adjacency) else None
+        before, _ = line.nearest(edges, sources, targets)
+        made = None if before is None else _try_extend(before, edges, sources, targets)
         if made is not None:
             self._count("extended")
         else:
@@ -217,7 +284,6 @@ class AdjacencyCache:
         if self._files is not None and self._files.write_if_due(made):
             self._count("written")
         with self._lock:
-            self._last[edges.pin.table] = key
             self._spent_s.pop(edges.pin.table, None)
         return made
 
@@ -276,11 +342,12 @@ def _if_usable(manifest: Manifest | None, edges: Columns, sources: Columns, targ
 
 
 def _key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:
-    return ("adjacency", edges.key, sources.key, targets.key)
+    spaces = (table.numbering.space.serial for table in (edges, sources, targets))
+    return ("adjacency", *spaces)
 
 
-def _undirected_key(edges: Columns, sources: Columns, targets: Columns) -> tuple[object, ...]:
-    return ("undirected", edges.key, sources.key, targets.key)
+def _serials(edges: Columns, sources: Columns, targets: Columns) -> _Serials:
+    return edges.numbering.serial, sources.numbering.serial, targets.numbering.serial
 
 
 def _try_extend(before: Adjacency, edges: Columns, sources: Columns, targets: Columns) -> Adjacency | None:

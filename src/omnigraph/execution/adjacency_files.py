@@ -19,7 +19,8 @@ from omnigraph import limits
 from omnigraph.execution.adjacency import Adjacency, adjacency_from_edges
 from omnigraph.execution.arrays import NONE, Ordinals, Positions
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import Csr, EdgeList
+from omnigraph.execution.csr import Csr
+from omnigraph.execution.edge_list import EdgeList
 from omnigraph.execution.numbering import Numbering
 from omnigraph.storage.derived import ADJACENCY, adjacency_folder, adjacency_of, is_of_another_release, sealed, unsealed
 from omnigraph.storage.object_store import ObjectNotFound, ObjectStore, StoreError
@@ -38,7 +39,7 @@ class TableState:
     Attributes:
         table: folder of the table.
         version: version of the table.
-        fragments: keys and row counts, in ordinal order.
+        fragments: keys and row counts, in ordinal order; an empty key stands for ordinals of other versions.
     """
 
     table: str
@@ -47,18 +48,29 @@ class TableState:
 
     def matches(self, numbering: Numbering) -> bool:
         """Return whether the ordinals of the files are those of this numbering."""
-        runs = numbering.runs[: len(self.fragments)]
-        return self.fragments == tuple((run.fragment.key, run.fragment.rows) for run in runs)
+        return self.fragments == fragments_of(numbering)
 
     def ordinal_map(self, numbering: Numbering) -> Ordinals:
         """Map each ordinal of the files to the one in this numbering; `NONE` where the fragment is gone."""
-        firsts = {run.fragment.key: run.first for run in numbering.runs if run.is_present}
+        firsts = {run.fragment.key: run.first for run in numbering.runs}
         pieces = [np.empty(0, dtype=np.int32)]
         for key, rows in self.fragments:
             first = firsts.get(key)
             gone = np.full(rows, NONE, dtype=np.int32)
             pieces.append(gone if first is None else np.arange(first, first + rows, dtype=np.int32))
         return np.concatenate(pieces)
+
+
+def fragments_of(numbering: Numbering) -> tuple[tuple[FragmentKey, int], ...]:
+    """Return the keys and row counts of a numbering's fragments, with an empty key for ordinals of others."""
+    found: list[tuple[FragmentKey, int]] = []
+    end = 0
+    for run in numbering.runs:
+        if run.first > end:
+            found.append(((), run.first - end))
+        found.append((run.fragment.key, run.fragment.rows))
+        end = run.end
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +195,7 @@ class AdjacencyFiles:
         Returns:
             Whether it was written; a failed write is not an error.
         """
-        table, count = adjacency.edges.pin.table, len(adjacency.outgoing.neighbours)
+        table, count = adjacency.edges.pin.table, adjacency.outgoing.count
         last = self._written.get(table, 0)
         if self._read_only or count < limits.ADJACENCY_FILE_EDGES_MIN:
             return False
@@ -191,8 +203,8 @@ class AdjacencyFiles:
             return False
         folder = adjacency_folder(table, adjacency.edges.pin.version)
         try:
-            outgoing = self._write_csr(folder, "out", adjacency.outgoing)
-            incoming = self._write_csr(folder, "in", adjacency.incoming)
+            outgoing = self._write_csr(folder, "out", adjacency.outgoing.flattened())
+            incoming = self._write_csr(folder, "in", adjacency.incoming.flattened())
             self._store.put(f"{folder}{_MANIFEST_NAME}", _serialize_manifest(adjacency, outgoing, incoming))
         except StoreError:
             return False
@@ -281,7 +293,7 @@ def _serialize_manifest(adjacency: Adjacency, outgoing: Sequence[Chunk], incomin
         return {
             "table": columns.pin.table,
             "version": str(columns.pin.version),
-            "fragments": [[list(run.fragment.key), run.fragment.rows] for run in columns.numbering.runs],
+            "fragments": [[list(key), rows] for key, rows in fragments_of(columns.numbering)],
         }
 
     def files(chunks: Sequence[Chunk]) -> list[list[object]]:

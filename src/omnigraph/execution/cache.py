@@ -110,6 +110,19 @@ class ByteCache:
                     return made
         return cast(Value, found)
 
+    def recharge(self, key: Hashable) -> None:
+        """Charge a value that has grown by its present size; one larger than the cache is removed."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return
+            size = entry.value.nbytes
+            self._bytes += size - entry.nbytes
+            entry.nbytes = size
+            # One larger than the cache goes first, rather than all others.
+            self._entries.move_to_end(key, last=size <= self.bytes_max)
+            self._evict()
+
     def drop(self, key: Hashable) -> None:
         """Remove a value."""
         with self._lock:
@@ -144,12 +157,15 @@ class ByteCache:
             self._remove(key)
             entry.keys += 1
             self._entries[key] = entry
-            before = self._evictions
-            while self._bytes > self.bytes_max:
-                self._remove(next(iter(self._entries)))
-                self._evictions += 1
-            if self._evictions > before and self._on_evict is not None:
-                self._on_evict()
+            self._evict()
+
+    def _evict(self) -> None:
+        before = self._evictions
+        while self._bytes > self.bytes_max:
+            self._remove(next(iter(self._entries)))
+            self._evictions += 1
+        if self._evictions > before and self._on_evict is not None:
+            self._on_evict()
 
     def _remove(self, key: Hashable) -> None:
         entry = self._entries.pop(key, None)

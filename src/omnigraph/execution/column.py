@@ -1,18 +1,17 @@
 """One column in memory and what is derived from it: dictionary codes and an index over ids.
 
 A value is stored at the ordinal of its row, deleted rows included. So a column depends only on fragments, serves every
-version that has them, and grows by the fragments a newer version adds. What versions share (`Shared…`) is never read
+version of its space, and grows by the fragments another version adds. What versions share (`Shared…`) is never read
 directly: it is first restricted to the rows of one version.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph import limits
 from omnigraph.errors import LimitError
 from omnigraph.execution.arrays import (
     NO_ORDINALS,
@@ -22,19 +21,24 @@ from omnigraph.execution.arrays import (
     Ordinals,
     Values,
     concat,
+    make_nulls,
     normalize_zeros,
     positions_in,
     select,
 )
+from omnigraph.execution.growing import GrowingArray, GrowingNumbers
 from omnigraph.execution.id_index import IdIndex, build_id_index
-from omnigraph.execution.numbering import FragmentRun, Numbering
+from omnigraph.execution.numbering import FragmentRun, Numbering, serials
 from omnigraph.storage.tables.addresses import FragmentKey
-from omnigraph.storage.tables.fragments import fragment_rows
+from omnigraph.storage.tables.fragments import StoredFragment, fragment_rows
 from omnigraph.storage.tables.tables import Table
 
 # The fragments that were read, with the ordinals of their first rows.
 FragmentStarts = dict[FragmentKey, int]
 _FLOAT_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 4, 8, 24
+_VALUES_SCANNED_MAX = 1_000  # new values are compared with all known ones up to this number
+# Fragments whose rows are taken from memory at once; more are read together.
+_SMALL_FRAGMENTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Column:
     """All values of one column of one version.
 
     Attributes:
-        array: by ordinal; null in the place of fragments that were gone when it was read.
+        array: by ordinal; null in the place of fragments that were not read.
         numbering: the ordinals in use.
     """
 
@@ -112,22 +116,30 @@ class RowLookup:
         return bool(self.column.array[ordinal].as_py() == text)
 
 
-@dataclass(frozen=True, slots=True)
 class SharedColumn:
-    """One column as shared by all versions that have its fragments.
+    """One column as shared by all versions of a space; only grows, under the lock of its line.
 
     Attributes:
-        array: by ordinal; longer than the numbering of some versions that it serves.
         fragment_starts: the fragments read.
+        generation: of no other column; what is derived from one of another generation must be derived again.
+        lineage: of the column it was filled from, which serves no version that this one does not.
     """
 
-    array: Values
-    fragment_starts: FragmentStarts
+    def __init__(self, values: GrowingArray, fragment_starts: FragmentStarts, lineage: int | None = None) -> None:
+        self._values = values
+        self.fragment_starts = fragment_starts
+        self.generation = next(serials)
+        self.lineage = self.generation if lineage is None else lineage
+
+    @property
+    def array(self) -> Values:
+        """Values by ordinal; longer than the numbering of some versions that it serves."""
+        return self._values.array
 
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        return self.array.nbytes
+        return self._values.nbytes
 
     def restricted_to(self, numbering: Numbering) -> Column:
         """Restrict to one version."""
@@ -135,16 +147,9 @@ class SharedColumn:
 
     def covers(self, numbering: Numbering) -> bool:
         """Return whether it has the values of all these rows, and a place for every ordinal."""
+        known = self.fragment_starts
         return len(self.array) >= numbering.size and all(
-            self.fragment_starts.get(run.fragment.key) == run.first for run in numbering.runs if run.is_present
-        )
-
-    def is_prefix_of(self, numbering: Numbering) -> bool:
-        """Return whether it has the values of all these rows but those of whole runs behind its end."""
-        return numbering.starts_run_at(len(self.array)) and all(
-            run.first >= len(self.array) or self.fragment_starts.get(run.fragment.key) == run.first
-            for run in numbering.runs
-            if run.is_present
+            known.get(run.fragment.key) == run.first for run in numbering.runs
         )
 
     def extends(self, fragment_starts: FragmentStarts, size: int) -> bool:
@@ -153,30 +158,86 @@ class SharedColumn:
             key: first for key, first in self.fragment_starts.items() if first < size
         }
 
+    def grow(self, pieces: Sequence[tuple[FragmentRun, Values]]) -> None:
+        """Append the values of runs behind the end, in order, with nulls between them."""
+        for run, values in pieces:
+            gap = run.first - len(self.array)
+            if gap:
+                self._values.append(make_nulls(gap, self.array.type))
+            self._values.append(values)
+            self.fragment_starts[run.fragment.key] = run.first
 
-@dataclass(frozen=True, slots=True)
+    def filled(self, pieces: Sequence[tuple[FragmentRun, Values]]) -> "SharedColumn":
+        """Return a copy with the values of some runs in it, wherever they are."""
+        old, parts, at = self.array, list[Values](), 0
+        for run, values in pieces:
+            if run.first > at:
+                parts.append(old.slice(at, run.first - at))
+                missing = run.first - max(at, len(old))
+                if missing > 0:
+                    parts.append(make_nulls(missing, old.type))
+            parts.append(values)
+            at = run.end
+        parts.append(old.slice(at) if at < len(old) else old.slice(0, 0))
+        starts = self.fragment_starts | {run.fragment.key: run.first for run, _ in pieces}
+        return SharedColumn(GrowingArray(parts), starts, self.lineage)
+
+
 class SharedEncoding:
-    """Dictionary codes of a shared column.
+    """Dictionary codes of a shared column; only grows, under the lock of its line.
 
     Attributes:
-        codes: by ordinal; `NONE` for null.
-        values: the value of each code.
-        fragment_starts: the fragments read.
+        lineage: generation of the column.
     """
 
-    codes: Codes
-    values: Values
-    fragment_starts: FragmentStarts
+    def __init__(self, codes: Codes, values: Values, generation: int) -> None:
+        self._codes = GrowingNumbers(codes, len(codes))
+        self._values = GrowingArray([values])
+        self._by_text: IdIndex | None = None
+        self.lineage = generation
+
+    @property
+    def codes(self) -> Codes:
+        """By ordinal; `NONE` for null."""
+        return self._codes.values
+
+    @property
+    def values(self) -> Values:
+        """The value of each code."""
+        return self._values.array
 
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        return self.codes.nbytes + self.values.nbytes
+        return self._codes.nbytes + self._values.nbytes
 
     def restricted_to(self, numbering: Numbering) -> EncodedColumn:
         """Restrict to one version."""
-        assert len(self.codes) >= numbering.size
+        assert self._codes.used >= numbering.size
         return EncodedColumn(self.codes[: numbering.size], self.values, numbering)
+
+    def grow(self, added: Values) -> None:
+        """Append the codes of more values; known values keep their codes."""
+        codes, fresh_values = _encode_values(added)
+        translation = self._codes_of(fresh_values)
+        fresh: Mask = translation == NONE
+        translation[fresh] = np.arange(int(fresh.sum()), dtype=np.int32) + len(self.values)
+        self._values.append(select(fresh_values, fresh))
+        self._codes.append(np.where(codes == NONE, np.int32(NONE), translation[codes]) if len(translation) else codes)
+
+    def _codes_of(self, values: Values) -> Codes:
+        """Return the codes of distinct values; few texts among many are found by hash."""
+        known = self.values
+        if len(known) < _VALUES_SCANNED_MAX or len(values) * 16 > len(known) or not pa.types.is_string(known.type):
+            return positions_in(values, known).copy()
+        index = build_id_index(known) if self._by_text is None else self._by_text.extended(known)
+        self._by_text = index
+        codes = np.full(len(values), NONE, dtype=np.int32)
+        for place, text in enumerate(values.to_pylist()):
+            for code in index.candidates(str(text)):
+                if known[code].as_py() == text:
+                    codes[place] = code
+        return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +246,11 @@ class SharedIndex:
 
     Attributes:
         index: finds ordinals by hash.
-        fragment_starts: the fragments read.
+        lineage: generation of the column.
     """
 
     index: IdIndex
-    fragment_starts: FragmentStarts
+    lineage: int
 
     @property
     def nbytes(self) -> int:
@@ -208,21 +269,48 @@ def slice_to(array: Values, numbering: Numbering) -> Values:
     return array if len(array) == numbering.size else array.slice(0, numbering.size)
 
 
+# Returns the values of one column of a small fragment; None where it has to be read from its file.
+KnownRows = Callable[[FragmentRun], "Values | None"]
+
+
 def read_column(
-    table: Table, name: str, numbering: Numbering, before: SharedColumn | None, *, bytes_max: int
+    table: Table,
+    name: str,
+    numbering: Numbering,
+    before: SharedColumn | None,
+    *,
+    bytes_max: int,
+    known: KnownRows = lambda _: None,
 ) -> SharedColumn:
     """Read a column of a version; values that `before` has are not read again.
 
     Raises:
         LimitError: it is larger than `bytes_max`.
     """
-    if before is not None and before.covers(numbering):
-        return before
-    if before is None or not before.is_prefix_of(numbering):
-        return SharedColumn(_read_values(table, name, numbering.runs, bytes_max), _starts_of_runs(numbering.runs))
-    new = [run for run in numbering.runs if run.first >= len(before.array)]
-    added = _read_values(table, name, new, bytes_max - before.nbytes)
-    return SharedColumn(concat([before.array, added]), before.fragment_starts | _starts_of_runs(new))
+    if before is None:
+        return _read_whole(table, name, numbering, bytes_max)
+    missing = [run for run in numbering.runs if before.fragment_starts.get(run.fragment.key) != run.first]
+    found = {run.first: values for run in missing[:_SMALL_FRAGMENTS_MAX] if (values := known(run)) is not None}
+    unread = [run for run in missing if run.first not in found]
+    if unread:
+        arrays = _read_values(table, name, unread, bytes_max - before.nbytes)
+        found |= {run.first: values for run, values in zip(unread, arrays, strict=True)}
+    pieces = [(run, found[run.first]) for run in missing]
+    if missing and missing[0].first < len(before.array):
+        return before.filled(pieces)
+    before.grow(pieces)
+    return before
+
+
+def _read_whole(table: Table, name: str, numbering: Numbering, bytes_max: int) -> SharedColumn:
+    empty = make_nulls(0, table.schema.field(name).type)
+    pieces, at = [empty], 0
+    for run, values in zip(numbering.runs, _read_values(table, name, numbering.runs, bytes_max), strict=True):
+        if run.first > at:
+            pieces.append(make_nulls(run.first - at, empty.type))
+        pieces.append(values)
+        at = run.end
+    return SharedColumn(GrowingArray(pieces), starts_of_fragments(numbering))
 
 
 def read_pieces(table: Table, name: str, numbering: Numbering, rows: int) -> Iterator[tuple[int, Values]]:
@@ -232,8 +320,6 @@ def read_pieces(table: Table, name: str, numbering: Numbering, rows: int) -> Ite
         The ordinal of the first value, and the values, deleted rows included.
     """
     for run in numbering.runs:
-        if not run.is_present:
-            continue
         first, held = run.first, list[Values]()
         for batch in fragment_rows(table, [run.fragment], [name]):
             held.append(batch.column(0))
@@ -244,9 +330,10 @@ def read_pieces(table: Table, name: str, numbering: Numbering, rows: int) -> Ite
             yield first, concat(held)
 
 
-def starts_of_fragments(numbering: Numbering) -> FragmentStarts:
-    """Return the fragments that a column of these rows is read from."""
-    return _starts_of_runs(numbering.runs)
+def read_rows(table: Table, fragment: StoredFragment, names: Sequence[str]) -> pa.Table:
+    """Read some columns of all rows of a fragment, deleted ones included."""
+    batches = list(fragment_rows(table, [fragment], names))
+    return pa.Table.from_batches(batches) if batches else table.schema.empty_table().select(list(names))
 
 
 def column_too_large(table: Table, name: str) -> LimitError:
@@ -259,29 +346,20 @@ def column_too_large(table: Table, name: str) -> LimitError:
 
 def encode_column(column: SharedColumn, before: SharedEncoding | None) -> SharedEncoding:
     """Dictionary-encode a column; values that `before` has keep their codes."""
-    if before is None or not column.extends(before.fragment_starts, len(before.codes)):
-        codes, values = _encode_values(column.array)
-        return SharedEncoding(codes, values, column.fragment_starts)
-    if len(before.codes) == len(column.array):
-        return before
-    added, fresh_values = _encode_values(column.array.slice(len(before.codes)))
-    translation = positions_in(fresh_values, before.values).copy()
-    fresh: Mask = translation == NONE
-    translation[fresh] = np.arange(int(fresh.sum()), dtype=np.int32) + len(before.values)
-    codes = np.where(added == NONE, np.int32(NONE), translation[added]) if len(translation) else added
-    values = concat([before.values, select(fresh_values, fresh)])
-    return SharedEncoding(np.concatenate([before.codes, codes]), values, column.fragment_starts)
+    if before is None or before.lineage != column.generation:
+        return SharedEncoding(*_encode_values(column.array), column.generation)
+    if len(before.codes) < len(column.array):
+        before.grow(column.array.slice(len(before.codes)))
+    return before
 
 
 def index_column(column: SharedColumn, before: SharedIndex | None) -> SharedIndex:
     """Index a column of ids, continuing the index of another version if possible."""
-    if before is None or not column.extends(before.fragment_starts, before.index.size):
-        return SharedIndex(build_id_index(column.array), column.fragment_starts)
-    if before.index.size == len(column.array):
+    if before is None or before.lineage != column.generation:
+        return SharedIndex(build_id_index(column.array), column.generation)
+    if before.index.size >= len(column.array):
         return before
-    return SharedIndex(
-        before.index.extended(column.array, segments_max=limits.ID_INDEX_PARTS_MAX), column.fragment_starts
-    )
+    return SharedIndex(before.index.extended(column.array), column.generation)
 
 
 def value_bytes(type_: pa.DataType) -> int:
@@ -293,27 +371,22 @@ def value_bytes(type_: pa.DataType) -> int:
     return _NUMBER_BYTES if pa.types.is_primitive(type_) else _TEXT_BYTES
 
 
-def _read_values(table: Table, name: str, runs: Sequence[FragmentRun], bytes_max: int) -> Values:
-    """Read the values of these runs; nulls for those whose fragments are gone."""
-    there = [run.fragment for run in runs if run.is_present]
-    type_ = table.schema.field(name).type
-    read_values: list[Values] = []
-    for batch in fragment_rows(table, there, [name]):
-        read_values.append(batch.column(0))
+def _read_values(table: Table, name: str, runs: Sequence[FragmentRun], bytes_max: int) -> list[Values]:
+    """Read the values of each of these runs."""
+    batches: list[Values] = []
+    for batch in fragment_rows(table, [run.fragment for run in runs], [name]):
+        batches.append(batch.column(0))
         bytes_max -= batch.column(0).nbytes
         if bytes_max < 0:
             raise column_too_large(table, name)
-    if len(there) == len(runs):
-        return concat(read_values) if read_values else pa.nulls(0, type_)
-    chunked = pa.chunked_array(read_values, type_)
-    pieces: list[Values] = []
+    if len(runs) == 1:
+        return [concat(batches) if batches else make_nulls(0, table.schema.field(name).type)]
+    chunked, at, found = pa.chunked_array(batches, table.schema.field(name).type), 0, []
     for run in runs:
-        if run.is_present:
-            pieces += chunked.slice(0, run.fragment.rows).chunks
-            chunked = chunked.slice(run.fragment.rows)
-        else:
-            pieces.append(pa.nulls(run.fragment.rows, type_))
-    return concat(pieces)
+        chunks: list[Values] = chunked.slice(at, run.fragment.rows).chunks
+        found.append(concat(chunks) if chunks else make_nulls(0, chunked.type))
+        at += run.fragment.rows
+    return found
 
 
 def _encode_values(array: Values) -> tuple[Codes, Values]:
@@ -322,5 +395,6 @@ def _encode_values(array: Values) -> tuple[Codes, Values]:
     return codes.astype(np.int32, copy=False), encoded.dictionary
 
 
-def _starts_of_runs(runs: Sequence[FragmentRun]) -> FragmentStarts:
-    return {run.fragment.key: run.first for run in runs if run.is_present}
+def starts_of_fragments(numbering: Numbering) -> FragmentStarts:
+    """Return the fragments that a column of these rows is read from."""
+    return {run.fragment.key: run.first for run in numbering.runs}

@@ -2,133 +2,81 @@
 
 Neighbours of a node are ascending, and so are the records of parallel edges. All kernels are vectorized over nodes;
 none loops over nodes or edges.
+
+Versions share the arrays: where one differs from the next in the edges of a few nodes, the rows of these are appended
+behind all others, and the version keeps a short list of where they are. When the list grows long, everything is laid
+out in order again.
 """
 
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from omnigraph import limits
-from omnigraph.execution.arrays import Mask, Numbers, Ordinals, Positions
+from omnigraph.execution.arrays import NO_ORDINALS, NO_POSITIONS, Mask, Ordinals, Positions, sorted_unique
+from omnigraph.execution.edge_list import (
+    BloomFilter,
+    EdgeList,
+    Expansion,
+    concat_edges,
+    equal_at,
+    expand_ranges,
+    lower_bounds,
+    sort_edges,
+)
+from omnigraph.execution.growing import GrowingNumbers
 
 
 @dataclass(frozen=True, slots=True)
-class Expansion:
-    """Edges that leave some nodes.
+class Patches:
+    """Rows of some nodes that replace those of the base.
 
     Attributes:
-        rows: for each neighbour the position of its node in the input, ascending.
-        targets: the neighbours.
-        records: the edges to them; None where parallel edges count once.
+        nodes: ascending.
+        firsts: positions of their first neighbours.
+        counts: their degrees.
     """
 
-    rows: Positions
-    targets: Ordinals
-    records: Ordinals | None
+    nodes: Ordinals
+    firsts: Positions
+    counts: Positions
+
+    def find(self, nodes: Ordinals) -> tuple[Positions, Mask]:
+        """Return the places of some nodes, and which of them are right."""
+        places = np.minimum(self.nodes.searchsorted(nodes), len(self.nodes) - 1)
+        return places, self.nodes[places] == nodes
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeList:
-    """Edge list (COO): sources, targets and edge records."""
-
-    sources: Ordinals
-    targets: Ordinals
-    records: Ordinals
-
-    @property
-    def reversed(self) -> "EdgeList":
-        """Edges with source and target swapped."""
-        return EdgeList(self.targets, self.sources, self.records)
-
-    def where(self, mask: Mask) -> "EdgeList":
-        """Select edges by a mask."""
-        return EdgeList(self.sources[mask], self.targets[mask], self.records[mask])
-
-    def __len__(self) -> int:
-        return len(self.records)
+_NO_PATCHES = Patches(NO_ORDINALS, NO_POSITIONS, NO_POSITIONS)
 
 
-def concat_edges(*parts: EdgeList) -> EdgeList:
-    """Concatenate edge lists."""
-    return EdgeList(
-        np.concatenate([part.sources for part in parts]),
-        np.concatenate([part.targets for part in parts]),
-        np.concatenate([part.records for part in parts]),
-    )
+class _Base:
+    """Rows of all nodes as they were when the CSR was built, and behind them the rows that replace some since."""
 
-
-class BloomFilter:
-    """Bloom filter of edges: rules out most pairs of nodes without an edge.
-
-    Two hash functions with a bit array each, small enough to stay in the processor's cache.
-    """
-
-    __slots__ = ("_bits", "_shift")
-
-    def __init__(self, sources: Ordinals, targets: Ordinals) -> None:
-        bits = min(max((8 * len(targets)).bit_length(), 10), 30)
-        self._shift = np.uint32(32 - bits)
-        self._bits: list[npt.NDArray[np.uint8]] = []
-        for factors in _HASH_FACTORS:
-            marks = np.zeros(2**bits, dtype=np.bool_)
-            marks[self._hash(sources, targets, factors)] = True
-            self._bits.append(np.packbits(marks, bitorder="little"))
+    def __init__(self, starts: Positions, neighbours: Ordinals, records: Ordinals) -> None:
+        self.starts = starts
+        self.edges = len(neighbours)
+        self._neighbours = GrowingNumbers(neighbours)
+        self._records = GrowingNumbers(records)
+        self._lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes."""
-        return sum(marks.nbytes for marks in self._bits)
-
-    def may_contain(self, nodes: Ordinals, targets: Ordinals) -> Positions:
-        """Return the positions where a node may have an edge to its target; elsewhere there is none."""
-        found = np.flatnonzero(self._test_bits(0, nodes, targets))
-        return found[self._test_bits(1, nodes[found], targets[found]).view(np.bool_)]
-
-    def _test_bits(self, which: int, nodes: Ordinals, targets: Ordinals) -> npt.NDArray[np.uint8]:
-        places = self._hash(nodes, targets, _HASH_FACTORS[which])
-        bits: npt.NDArray[np.uint8] = self._bits[which][places >> np.uint32(3)]
-        bits >>= (places & np.uint32(7)).astype(np.uint8)
-        bits &= np.uint8(1)
-        return bits
-
-    def _hash(self, nodes: Ordinals, targets: Ordinals, factors: tuple[int, int]) -> npt.NDArray[np.uint32]:
-        mixed = nodes.view(np.uint32) * np.uint32(factors[0])
-        mixed ^= targets.view(np.uint32) * np.uint32(factors[1])
-        mixed *= np.uint32(0xC2B2AE3D)
-        mixed >>= self._shift
-        return mixed
-
-
-_HASH_FACTORS = ((0x9E3779B1, 0x85EBCA77), (0x27D4EB2F, 0x165667B1))
-
-
-@dataclass(frozen=True)
-class Csr:
-    """Edges in one direction.
-
-    Attributes:
-        starts: offsets of each node's neighbours; one more than there are nodes.
-        neighbours: of all nodes, consecutive.
-        records: the edges to them.
-    """
-
-    starts: Positions
-    neighbours: Ordinals
-    records: Ordinals
+        """Size in bytes, with the Bloom filter, which may be built."""
+        return self.starts.nbytes + self._neighbours.nbytes + self._records.nbytes + 2 * self.edges
 
     @property
-    def nbytes(self) -> int:
-        """Size in bytes, including the simple form if it differs, and the Bloom filter."""
-        own = self.starts.nbytes + self.neighbours.nbytes + self.records.nbytes
-        return own * (2 if self.has_parallel_edges else 1) + self.neighbours.nbytes // 2
+    def used(self) -> int:
+        """Number of neighbours, replaced ones included."""
+        return self._neighbours.used
 
     @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.starts) - 1
+    def rows(self) -> tuple[Ordinals, Ordinals]:
+        """All neighbours and records."""
+        return self._neighbours.values[: self.edges], self._records.values[: self.edges]
 
     @cached_property
     def degrees(self) -> Positions:
@@ -136,34 +84,153 @@ class Csr:
         return cast(Positions, np.diff(self.starts))
 
     @cached_property
-    def has_parallel_edges(self) -> bool:
-        """Whether two edges connect the same two nodes."""
-        return bool(self._repeats.any())
-
-    @property
-    def _repeats(self) -> Mask:
-        """Mask of neighbours, from the second on, that repeat the one before of the same node."""
-        same: Mask = self.neighbours[1:] == self.neighbours[:-1]
-        firsts = self.starts[1:-1]
-        same[firsts[(firsts > 0) & (firsts < len(self.neighbours))] - 1] = False
-        return same
-
-    @cached_property
-    def simple(self) -> "Csr":
-        """The same without parallel edges."""
-        if not self.has_parallel_edges:
-            return self
-        kept = np.ones(len(self.neighbours), dtype=np.bool_)
-        kept[1:] = ~self._repeats
-        before = np.zeros(len(kept) + 1, dtype=np.int64)
-        np.cumsum(kept, out=before[1:])
-        return Csr(before[self.starts], self.neighbours[kept], self.records[kept])
-
-    @cached_property
     def bloom_filter(self) -> BloomFilter:
         """Bloom filter of the edges."""
-        edges = self.edge_list()
-        return BloomFilter(edges.sources, edges.targets)
+        sources = np.repeat(np.arange(len(self.degrees), dtype=np.int32), self.degrees)
+        return BloomFilter(sources, self.rows[0])
+
+    @cached_property
+    def has_repeats(self) -> bool:
+        """Whether two edges connect the same two nodes."""
+        return bool(_repeats(self.starts, self.rows[0]).any())
+
+    def append(self, rows: EdgeList) -> tuple[int, Ordinals, Ordinals]:
+        """Append rows that replace others: the position of the first, and all neighbours and records."""
+        with self._lock:
+            first = self._neighbours.used
+            return first, self._neighbours.append(rows.targets), self._records.append(rows.records)
+
+
+class Csr:
+    """Edges in one direction: a base that versions share, and the rows of nodes that differ from it.
+
+    Attributes:
+        nodes: number of nodes; those the base does not have have no edges, unless patched.
+        neighbours: of all nodes, by position; the rows of patched nodes come last.
+        records: the edges to them.
+        patches: rows that differ from the base.
+    """
+
+    def __init__(self, starts: Positions, neighbours: Ordinals, records: Ordinals) -> None:
+        """Wrap arrays: offsets of each node's neighbours, one more than there are nodes; neighbours; records."""
+        self._base = _Base(starts, neighbours, records)
+        self.nodes = len(starts) - 1
+        self.neighbours = neighbours
+        self.records = records
+        self.patches = _NO_PATCHES
+        self._simple: Csr | None = None
+
+    def _derive(self, nodes: int, patches: Patches, neighbours: Ordinals, records: Ordinals) -> "Csr":
+        made = object.__new__(Csr)
+        made._base, made.nodes, made.patches = self._base, nodes, patches
+        made.neighbours, made.records, made._simple = neighbours, records, None
+        return made
+
+    @property
+    def base(self) -> object:
+        """What versions share: equal for two of them that are charged once."""
+        return self._base
+
+    @property
+    def starts(self) -> Positions:
+        """Offsets of each node's neighbours, of a CSR without patches."""
+        assert not len(self.patches.nodes)
+        return self._base.starts
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes, with the simple form if it is another one."""
+        own = self._base.nbytes + 20 * len(self.patches.nodes)
+        simple = self._simple
+        return own if simple is None or simple._base is self._base else own + simple._base.nbytes
+
+    @cached_property
+    def count(self) -> int:
+        """Number of edges."""
+        replaced = self.patches.nodes[self.patches.nodes < len(self._base.starts) - 1]
+        return int(self._base.edges - self._base.degrees[replaced].sum() + self.patches.counts.sum())
+
+    @cached_property
+    def degrees(self) -> Positions:
+        """Degree of each node."""
+        degrees, patches = self._base.degrees, self.patches
+        if len(degrees) == self.nodes and not len(patches.nodes):
+            return degrees
+        whole = np.zeros(self.nodes, dtype=np.int64)
+        whole[: len(degrees)] = degrees
+        whole[patches.nodes] = patches.counts
+        return whole
+
+    @property
+    def has_parallel_edges(self) -> bool:
+        """Whether two edges may connect the same two nodes."""
+        return self.simple is not self
+
+    @property
+    def simple(self) -> "Csr":
+        """The same without parallel edges."""
+        found = self._simple
+        if found is None:
+            has_repeats = self._base.has_repeats or self.edges_of(self.patches.nodes).repeats.any()
+            found = self._simple = self._without_repeats() if has_repeats else self
+            found._simple = found
+        return found
+
+    def _without_repeats(self) -> "Csr":
+        flat = self.flattened()
+        kept = np.ones(len(flat.neighbours), dtype=np.bool_)
+        kept[1:] = ~_repeats(flat._base.starts, flat.neighbours)
+        before = np.zeros(len(kept) + 1, dtype=np.int64)
+        np.cumsum(kept, out=before[1:])
+        return Csr(before[flat._base.starts], flat.neighbours[kept], flat.records[kept])
+
+    def flattened(self) -> "Csr":
+        """Return the same in one piece, without patches."""
+        base = self._base
+        if not len(self.patches.nodes) and self.nodes == len(base.starts) - 1:
+            return self if len(self.neighbours) == base.edges else Csr(base.starts, *base.rows)
+        firsts, counts = self.ranges(np.arange(self.nodes, dtype=np.int32))
+        neighbours, records = gather(self, firsts, counts, each_record=True)
+        assert records is not None
+        made = Csr(_starts(counts), neighbours, records)
+        simple = self._simple
+        if simple is not None:
+            made._simple = made if simple is self else simple.flattened()
+        return made
+
+    def may_contain(self, nodes: Ordinals, targets: Ordinals) -> Positions:
+        """Return the positions where a node may have an edge to its target; elsewhere there is none."""
+        likely = self._base.bloom_filter.may_contain(nodes, targets)
+        if not len(self.patches.nodes):
+            return likely
+        _, is_patched = self.patches.find(nodes)
+        is_patched[likely] = True
+        return np.flatnonzero(is_patched)
+
+    def range_of(self, node: int) -> tuple[int, int]:
+        """Return the range of one node's edges: first position and end."""
+        patches, starts = self.patches, self._base.starts
+        if len(patches.nodes):
+            place = int(patches.nodes.searchsorted(node))
+            if place < len(patches.nodes) and patches.nodes.item(place) == node:
+                first = patches.firsts.item(place)
+                return first, first + patches.counts.item(place)
+        return (starts.item(node), starts.item(node + 1)) if node < len(starts) - 1 else (0, 0)
+
+    def ranges(self, nodes: Ordinals) -> tuple[Positions, Positions]:
+        """Return the first positions of some nodes' edges, and their numbers; both may be overwritten."""
+        starts, patches = self._base.starts, self.patches
+        last = len(starts) - 1
+        if self.nodes == last:
+            firsts = starts.take(nodes)
+            counts = starts.take(nodes + np.int32(1)) - firsts
+        else:
+            firsts = starts[np.minimum(nodes, last)]
+            counts = starts[np.minimum(nodes + np.int32(1), last)] - firsts
+        if len(patches.nodes):
+            places, hit = patches.find(nodes)
+            firsts[hit], counts[hit] = patches.firsts[places[hit]], patches.counts[places[hit]]
+        return firsts, counts
 
     def expand(self, nodes: Ordinals, *, each_record: bool) -> Expansion:
         """Expand nodes, in any order and repeated or not, to their neighbours in the order of `nodes`.
@@ -172,8 +239,7 @@ class Csr:
         """
         csr = self if each_record else self.simple
         if len(nodes) == 1:
-            node = int(nodes[0])
-            start, stop = int(csr.starts[node]), int(csr.starts[node + 1])
+            start, stop = csr.range_of(int(nodes[0]))
             records = csr.records[start:stop] if each_record else None
             return Expansion(np.zeros(stop - start, dtype=np.int64), csr.neighbours[start:stop], records)
         rows, places = csr.places(nodes)
@@ -181,13 +247,13 @@ class Csr:
 
     def places(self, nodes: Ordinals) -> tuple[Positions, Positions]:
         """Return for each edge of these nodes the position of its node, and the position of the edge."""
-        firsts = self.starts[nodes]
-        return expand_ranges(firsts, self.starts[nodes + np.int32(1)] - firsts)
+        return expand_ranges(*self.ranges(nodes))
 
     def edge_list(self) -> EdgeList:
         """Return all edges."""
-        sources = np.repeat(np.arange(self.nodes, dtype=np.int32), self.degrees)
-        return EdgeList(sources, self.neighbours, self.records)
+        flat = self.flattened()
+        sources = np.repeat(np.arange(self.nodes, dtype=np.int32), flat.degrees)
+        return EdgeList(sources, flat.neighbours, flat.records)
 
     def edges_of(self, nodes: Ordinals) -> EdgeList:
         """Return the edges of some distinct nodes."""
@@ -196,120 +262,128 @@ class Csr:
 
     def edge_ranges(self, nodes: Ordinals, targets: Ordinals) -> tuple[Positions, Positions]:
         """Return the range of edges from each node to its target: first position and end."""
-        firsts, stops = self.starts[nodes], self.starts[nodes + np.int32(1)]
-        first = _lower_bounds(self.neighbours, firsts, stops, targets)
+        firsts, counts = self.ranges(nodes)
+        stops = firsts + counts
+        first = lower_bounds(self.neighbours, firsts, stops, targets)
         if not self.has_parallel_edges:
-            return first, first + _found(self.neighbours, first, stops, targets)
-        return first, _lower_bounds(self.neighbours, first, stops, targets + np.int32(1))
+            return first, first + equal_at(self.neighbours, first, stops, targets)
+        return first, lower_bounds(self.neighbours, first, stops, targets + np.int32(1))
 
     def has_edges(self, nodes: Ordinals, targets: Ordinals) -> Mask:
         """Return whether each node has an edge to its target."""
-        stops = self.starts[nodes + np.int32(1)]
-        return _found(
-            self.neighbours, _lower_bounds(self.neighbours, self.starts[nodes], stops, targets), stops, targets
-        )
+        firsts, counts = self.ranges(nodes)
+        stops = firsts + counts
+        return equal_at(self.neighbours, lower_bounds(self.neighbours, firsts, stops, targets), stops, targets)
 
     def resized(self, nodes: int) -> "Csr":
         """Return the same with room for more nodes, which have no edges."""
         if nodes <= self.nodes:
             return self
-        more = np.full(nodes - self.nodes, self.starts[-1], dtype=np.int64)
-        return Csr(np.concatenate([self.starts, more]), self.neighbours, self.records)
+        made = self._derive(nodes, self.patches, self.neighbours, self.records)
+        if self._simple is not None:
+            made._simple = made if self._simple is self else self._simple.resized(nodes)
+        return made
 
-    def updated(self, dropped: Mask, sources: Ordinals, added: EdgeList) -> "Csr":
+    def updated(self, dropped: Ordinals, sources: Ordinals, added: EdgeList) -> "Csr":
         """Return the same with some edges removed and some added; rebuilds everything if much changes.
 
         Args:
-            dropped: by record, whether it is removed.
+            dropped: the records removed.
             sources: the nodes that lose edges.
             added: new edges between existing nodes.
         """
-        touched = np.union1d(sources, added.sources).astype(np.int32)
-        if not len(touched):
-            return self
+        touched = sorted_unique(np.concatenate([sources, added.sources]))
         old = self.edges_of(touched)
-        if len(touched) > limits.CSR_SPLICED_NODES_MAX or len(old) * 4 > len(self.neighbours):
-            everything = self.edge_list()
-            return build_csr(concat_edges(everything.where(~dropped[everything.records]), added), self.nodes)
-        rows = _ordered(concat_edges(old.where(~dropped[old.records]), added))
-        degrees = self.degrees.copy()
-        counts = np.bincount(np.searchsorted(touched, rows.sources), minlength=len(touched))
-        degrees[touched] = counts
-        cuts = np.empty(2 * len(touched), dtype=np.int64)
-        cuts[0::2], cuts[1::2] = self.starts[touched], self.starts[touched + np.int32(1)]
-        return Csr(
-            _starts(degrees),
-            _spliced(self.neighbours, cuts, rows.targets, counts),
-            _spliced(self.records, cuts, rows.records, counts),
-        )
+        rows = concat_edges(old.where(~np.isin(old.records, dropped)) if len(dropped) else old, added)
+        return self.replaced(touched, rows)
+
+    def replaced(self, nodes: Ordinals, rows: EdgeList) -> "Csr":
+        """Return the same with other rows of some nodes; rebuilds everything if these are many.
+
+        Args:
+            nodes: ascending and distinct.
+            rows: all edges of these nodes, in any order.
+        """
+        if not len(nodes):
+            return self
+        ordered = sort_edges(rows)
+        if len(nodes) > limits.CSR_SPLICED_NODES_MAX or len(rows) * 4 > self.count:
+            return self._rebuilt(nodes, ordered)
+        made = self._patched(nodes, ordered)
+        simple = self._simple
+        if simple is not None:
+            repeats = ordered.repeats
+            if simple is self and not repeats.any():
+                made._simple = made
+            else:
+                made._simple = simple._patched(nodes, ordered.where(~repeats))._compacted()
+                made._simple._simple = made._simple
+        return made._compacted()
+
+    def _compacted(self) -> "Csr":
+        """Return the same laid out in order, if too much of it is not."""
+        base = self._base
+        is_long = base.used > 2 * base.edges + limits.CSR_SPLICED_NODES_MAX
+        return self.flattened() if is_long or len(self.patches.nodes) > limits.CSR_PATCHED_NODES_MAX else self
+
+    def _patched(self, nodes: Ordinals, ordered: EdgeList) -> "Csr":
+        first, neighbours, records = self._base.append(ordered)
+        bounds = np.searchsorted(ordered.sources, nodes), np.searchsorted(ordered.sources, nodes, side="right")
+        before = self.patches
+        if len(before.nodes):
+            kept = ~np.isin(before.nodes, nodes, assume_unique=True)
+            every = np.concatenate([before.nodes[kept], nodes])
+            order = np.argsort(every)
+            patches = Patches(
+                every[order],
+                np.concatenate([before.firsts[kept], bounds[0] + first])[order],
+                np.concatenate([before.counts[kept], bounds[1] - bounds[0]])[order],
+            )
+        else:
+            patches = Patches(nodes, bounds[0] + first, bounds[1] - bounds[0])
+        return self._derive(self.nodes, patches, neighbours, records)
+
+    def _rebuilt(self, nodes: Ordinals, ordered: EdgeList) -> "Csr":
+        everything = self.edge_list()
+        is_other = np.ones(self.nodes, dtype=np.bool_)
+        is_other[nodes] = False
+        return build_csr(concat_edges(everything.where(is_other[everything.sources]), ordered), self.nodes)
 
 
-def expand_ranges(firsts: Positions, counts: Positions) -> tuple[Positions, Positions]:
-    """Expand ranges of `counts` positions each: the number of the range for each position, and the positions."""
-    ends = np.cumsum(counts)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    places = np.repeat(firsts - ends + counts, counts)
-    places += np.arange(len(places))
-    return rows, places
+def _repeats(starts: Positions, neighbours: Ordinals) -> Mask:
+    same: Mask = neighbours[1:] == neighbours[:-1]
+    firsts = starts[1:-1]
+    same[firsts[(firsts > 0) & (firsts < len(neighbours))] - 1] = False
+    return same
+
+
+def gather(csr: Csr, firsts: Positions, counts: Positions, *, each_record: bool) -> tuple[Ordinals, Ordinals | None]:
+    """Return the neighbours and records of ranges of positions; ranges that follow each other are copied at once."""
+    full = np.flatnonzero(counts)
+    firsts, counts = firsts[full], counts[full]
+    stops = firsts + counts
+    jumps = np.flatnonzero(firsts[1:] != stops[:-1])
+    if len(jumps) * 8 > len(full):
+        _, places = expand_ranges(firsts, counts)
+        return csr.neighbours[places], csr.records[places] if each_record else None
+    starts = [*firsts[:1].tolist(), *firsts[jumps + 1].tolist()]
+    parts = [slice(*ends) for ends in zip(starts, [*stops[jumps].tolist(), *stops[-1:].tolist()], strict=True)]
+    return _joined(csr.neighbours, parts), _joined(csr.records, parts) if each_record else None
+
+
+def _joined(values: Ordinals, parts: list[slice]) -> Ordinals:
+    if len(parts) == 1:
+        return values[parts[0]]
+    return np.concatenate([values[part] for part in parts]) if parts else NO_ORDINALS
 
 
 def build_csr(edges: EdgeList, nodes: int) -> Csr:
     """Build the CSR of edges in any order, with room for `nodes` nodes."""
-    ordered = _ordered(edges)
+    ordered = sort_edges(edges)
     return Csr(_starts(np.bincount(edges.sources, minlength=nodes)), ordered.targets, ordered.records)
-
-
-def _ordered(edges: EdgeList) -> EdgeList:
-    """Sort edges by source, target and record."""
-    count = len(edges)
-    if not count:
-        return edges
-    widths = [int(part.max()).bit_length() for part in (edges.sources, edges.targets, edges.records)]
-    if sum(widths) > 63:
-        order = np.lexsort((edges.records, edges.targets, edges.sources))
-        return EdgeList(edges.sources[order], edges.targets[order], edges.records[order])
-    # Sorting plain numbers is several times faster than sorting positions by them.
-    packed = edges.sources.astype(np.int64) << (widths[1] + widths[2])
-    packed |= edges.targets.astype(np.int64) << widths[2]
-    packed |= edges.records
-    packed.sort()
-    records = (packed & ((1 << widths[2]) - 1)).astype(np.int32)
-    packed >>= widths[2]
-    targets = (packed & ((1 << widths[1]) - 1)).astype(np.int32)
-    return EdgeList((packed >> widths[1]).astype(np.int32), targets, records)
 
 
 def _starts(degrees: Positions) -> Positions:
     starts = np.zeros(len(degrees) + 1, dtype=np.int64)
     np.cumsum(degrees, out=starts[1:])
     return starts
-
-
-def _spliced(old: Ordinals, cuts: Positions, new: Ordinals, counts: Positions) -> Ordinals:
-    """Replace the old values between each pair of cuts with `counts` of the new ones."""
-    outside = np.split(old, cuts)[0::2]
-    inside = np.split(new, np.cumsum(counts)[:-1])
-    pieces = [piece for pair in zip(outside, inside, strict=False) for piece in pair]
-    return np.concatenate([*pieces, outside[-1]])
-
-
-def _lower_bounds(ordered: Ordinals, lows: Positions, highs: Positions, wanted: Ordinals) -> Positions:
-    """Binary search in each range of an ordered array: the first position whose value is not less than wanted."""
-    places = lows.copy()
-    left = highs - lows
-    if not len(ordered):
-        return places
-    last = len(ordered) - 1
-    for _ in range(int(left.max(initial=0)).bit_length()):
-        half = left >> 1
-        middle = places + half
-        less = (ordered[np.minimum(middle, last)] < wanted) & (left > 0)
-        places = np.where(less, middle + 1, places)
-        left = np.where(less, left - half - 1, half)
-    return places
-
-
-def _found(ordered: Ordinals, places: Positions, stops: Positions, wanted: Numbers) -> Mask:
-    if not len(ordered):
-        return np.zeros(len(places), dtype=np.bool_)
-    return cast(Mask, (places < stops) & (ordered[np.minimum(places, len(ordered) - 1)] == wanted))

@@ -16,7 +16,6 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.adjacency_cache import AdjacencyCache, AdjacencyStats, ExpandStrategy
 from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.cache import ByteCache, CacheStats
-from omnigraph.execution.columns import Versions
 from omnigraph.execution.lower import Lowered, lower
 from omnigraph.execution.query_limits import DEFAULT_LIMITS, Budget, QueryLimits
 from omnigraph.execution.results import Results
@@ -25,6 +24,7 @@ from omnigraph.execution.run import Run
 from omnigraph.execution.search.explain import explain_searches
 from omnigraph.execution.search.index_files import TextIndexFiles
 from omnigraph.execution.search.query_text import Embedder
+from omnigraph.execution.versions import Versions
 from omnigraph.execution.walks import BoundWalk, Resident, Walk, bind_walk
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.steps import ReadPlan

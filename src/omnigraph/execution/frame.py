@@ -20,7 +20,7 @@ from omnigraph.execution.arrays import (
     to_arrow,
 )
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import expand_ranges
+from omnigraph.execution.edge_list import expand_ranges
 from omnigraph.execution.search.query_text import TextQuery
 from omnigraph.language.plan.expressions import End, Value
 from omnigraph.model.schema import DST, ID, SRC

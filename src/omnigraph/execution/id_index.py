@@ -5,13 +5,12 @@ themselves and against live rows.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from omnigraph.execution.arrays import Ordinals, Values
+from omnigraph.execution.growing import text_layout
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -36,7 +35,7 @@ def hash_text(text: str) -> int:
 
 def hash_texts(texts: Values) -> Hashes:
     """Hash many texts, eight bytes of all of them at a time."""
-    offsets, data = _layout(texts)
+    offsets, data = text_layout(texts)
     # Room to read a whole word where the last text starts.
     padded = np.zeros(len(data) + _WORD, dtype=np.uint8)
     padded[: len(data)] = data
@@ -50,18 +49,6 @@ def hash_texts(texts: Values) -> Hashes:
         mixed = (hashed[active] ^ (words[starts[active] + start] & _MASKS[left])) * np.uint64(_FACTOR)
         hashed[active] = mixed ^ (mixed >> np.uint64(_SHIFT))
     return hashed
-
-
-def _layout(texts: Values) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-    """Return the offsets of texts in their bytes, and the bytes."""
-    buffers: Any = texts.buffers()
-    _, offsets, data = buffers
-    if not len(texts) or offsets is None:
-        return np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.uint8)
-    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
-    places = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    everything = np.empty(0, dtype=np.uint8) if data is None else np.frombuffer(data, np.uint8)
-    return places - places[0], everything[places[0] : places[-1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +108,20 @@ class IdIndex:
             ]
         )
 
-    def extended(self, ids: Values, *, segments_max: int) -> "IdIndex":
-        """Return the index of more rows.
+    def extended(self, ids: Values) -> "IdIndex":
+        """Return the index of more rows; those this index covers come first in `ids`.
 
-        Args:
-            ids: of all rows; those this index covers come first.
-            segments_max: merge into one segment beyond this number.
+        Segments no larger than what follows them are merged with it, so there are always few.
         """
-        segments = (*self.segments, _build_segment(ids.slice(self.size), self.size))
-        if len(segments) > segments_max:
-            hashes = np.concatenate([segment.hashes for segment in segments])
-            ordinals = np.concatenate([segment.ordinals for segment in segments])
-            order = np.argsort(hashes)
-            segments = (_Segment(hashes[order], ordinals[order]),)
-        return IdIndex(segments, len(ids))
+        if len(ids) == self.size:
+            return self
+        merged = [_build_segment(ids.slice(self.size), self.size)]
+        older, total = self.segments, len(ids) - self.size
+        while older and len(older[-1].hashes) <= total:
+            merged.append(older[-1])
+            total += len(older[-1].hashes)
+            older = older[:-1]
+        return IdIndex((*older, _merge(merged)), len(ids))
 
 
 def build_id_index(ids: Values) -> IdIndex:
@@ -146,3 +133,12 @@ def _build_segment(ids: Values, first: int) -> _Segment:
     hashes = hash_texts(ids)
     order = np.argsort(hashes)
     return _Segment(hashes[order], (order + first).astype(np.int32))
+
+
+def _merge(segments: list[_Segment]) -> _Segment:
+    if len(segments) == 1:
+        return segments[0]
+    hashes = np.concatenate([segment.hashes for segment in segments])
+    ordinals = np.concatenate([segment.ordinals for segment in segments])
+    order = np.argsort(hashes, kind="stable")
+    return _Segment(hashes[order], ordinals[order])

@@ -11,7 +11,8 @@ from omnigraph import limits
 from omnigraph.execution.adjacency_files import Chunk, Manifest
 from omnigraph.execution.arrays import NO_ORDINALS, NONE, Mask, Ordinals, Positions, Values, positions_in
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import Csr, Expansion, expand_ranges
+from omnigraph.execution.csr import Csr
+from omnigraph.execution.edge_list import Expansion, expand_ranges
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.table import ADDRESS, Table, quoted
@@ -41,7 +42,9 @@ class Neighbours(ABC):
         """Return the number of neighbours, or edges, of each node."""
         csr = self.csr
         if csr is not None:
-            return (csr if each_record else csr.simple).degrees[nodes]
+            chosen = csr if each_record else csr.simple
+            # All degrees are kept with the CSR, and worth computing for many nodes only.
+            return chosen.degrees[nodes] if len(nodes) * 16 > csr.nodes else chosen.ranges(nodes)[1]
         return np.bincount(self.expand(nodes, each_record=each_record).rows, minlength=len(nodes))
 
     def has_edges(self, nodes: Ordinals, targets: Ordinals) -> Mask:

@@ -19,7 +19,8 @@ import pyarrow as pa
 from omnigraph import limits
 from omnigraph.errors import GraphError
 from omnigraph.execution.arrays import Ordinals, Values, take_fast
-from omnigraph.execution.columns import Columns, Versions
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.versions import Versions
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import DST, ID, SRC
 from omnigraph.storage.tables.tables import StagedVersion, Written
@@ -159,18 +160,31 @@ class CachedRowIndex:
         with self._lock:
             chains = self._chains.get(table, [])
             chain = next((candidate for candidate in chains if staged.base.version in candidate.steps), None)
-            written = None if chain is None or staged.pin.version in chain.steps else staged.written()
-            if chain is None or written is None:
-                return
-            if chain.changes + written.changes > limits.FINDER_CHANGES_MAX:
-                # Too many changes to keep beside this anchor: the new version becomes the next anchor.
-                chains.remove(chain)
-                self._keep(table, _VersionChain(staged.pin, {staged.pin.version: 0}))
-                return
-            if chain.tip != staged.base.version:
-                chain = chain.forked(staged.base.version)
-                self._keep(table, chain)
-            chain.add(staged.pin.version, written)
+            is_known = chain is not None and staged.pin.version in chain.steps
+        if is_known or (chain is None and not self._versions.has_read(table)):
+            return
+        written = staged.written()
+        if written is None:
+            return
+        self._versions.remember(staged.pin, written)
+        if chain is not None:
+            with self._lock:
+                self._add_step(chain, staged, written)
+
+    def _add_step(self, chain: _VersionChain, staged: StagedVersion, written: Written) -> None:
+        table = staged.pin.table
+        chains = self._chains.get(table, [])
+        if chain not in chains or staged.pin.version in chain.steps:
+            return
+        if chain.changes + written.changes > limits.FINDER_CHANGES_MAX:
+            # Too many changes to keep beside this anchor: the new version becomes the next anchor.
+            chains.remove(chain)
+            self._keep(table, _VersionChain(staged.pin, {staged.pin.version: 0}))
+            return
+        if chain.tip != staged.base.version:
+            chain = chain.forked(staged.base.version)
+            self._keep(table, chain)
+        chain.add(staged.pin.version, written)
 
     def _find_chain(self, pin: Pin) -> _VersionChain | None:
         """Return the chain of a version; if there is none, start one for the next lookup and return None."""

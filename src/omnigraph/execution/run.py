@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 from omnigraph.execution.adjacency_cache import AdjacencyCache
 from omnigraph.execution.arrays import Ordinals, Values
-from omnigraph.execution.columns import Columns, Versions
+from omnigraph.execution.columns import Columns
 from omnigraph.execution.neighbours import Neighbours
 from omnigraph.execution.query_limits import Budget
 from omnigraph.execution.search.matching import TextMatches
 from omnigraph.execution.search.query_text import Embedder, TextQuery
+from omnigraph.execution.versions import Versions
 from omnigraph.language.plan.expressions import Value
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.transaction.snapshot import Snapshot

@@ -17,9 +17,11 @@ from omnigraph import limits
 from omnigraph.execution.adjacency_cache import AdjacencyCache
 from omnigraph.execution.arrays import Ordinals, Positions, Values, sorted_unique, take_fast
 from omnigraph.execution.column import Column, RowLookup
-from omnigraph.execution.columns import Columns, Versions
-from omnigraph.execution.csr import Csr, expand_ranges
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.csr import Csr
+from omnigraph.execution.edge_list import expand_ranges
 from omnigraph.execution.key_lookup import IdChooser, find_key_lookup
+from omnigraph.execution.versions import Versions
 from omnigraph.language.plan import expressions as ex
 from omnigraph.language.plan import steps
 from omnigraph.language.plan.expressions import AggregateFunction, Aggregation, Value
@@ -29,7 +31,7 @@ from omnigraph.model.schema import ID, Schema
 
 
 class Resident:
-    """The part of a snapshot that is in memory; never reads anything. Used by one thread."""
+    """The part of a snapshot that is in memory, or differs little from what is. Used by one thread."""
 
     def __init__(self, record: Record, versions: Versions, adjacencies: AdjacencyCache) -> None:
         self._record = record
@@ -57,7 +59,7 @@ class Resident:
 
     def _at(self, type_key: str) -> Columns | None:
         pin = self._record.tables.get(type_key)
-        return None if pin is None else self._versions.cached(pin)
+        return None if pin is None else self._versions.resident(pin)
 
 
 _INT64 = pa.int64()
@@ -216,7 +218,7 @@ class BoundWalk:
         self._ids = walk.ids
         self._columns = columns
         self._start = start
-        self._hops = [(csr.starts, csr.degrees, csr.neighbours) for csr in hops]
+        self._hops = hops
         self._sources = sources
         self._bytes = sum(source.bytes for source in sources)
         self._wanted = frozenset(source.hops for source in sources)
@@ -241,17 +243,17 @@ class BoundWalk:
     def _list(self, nodes: Ordinals, bytes_max: int) -> pa.RecordBatch | None:
         wanted = self._wanted
         at = {0: nodes} if 0 in wanted else {}
-        for number, (starts, degrees, neighbours) in enumerate(self._hops, 1):
+        for number, csr in enumerate(self._hops, 1):
             if len(nodes) == 1:
-                nodes = _neighbours(nodes, starts, neighbours)
+                nodes = _neighbours(nodes, csr)
                 if at:
                     at = {hops: np.repeat(ordinals, len(nodes)) for hops, ordinals in at.items()}
             else:
-                counts = degrees[nodes]
+                firsts, counts = csr.ranges(nodes)
                 if counts.sum() > limits.WALK_ROWS_MAX:
                     return None
-                rows, places = expand_ranges(starts[nodes], counts)
-                nodes = neighbours[places]
+                rows, places = expand_ranges(firsts, counts)
+                nodes = csr.neighbours[places]
                 if at:
                     at = {hops: ordinals[rows] for hops, ordinals in at.items()}
             if number in wanted:
@@ -270,19 +272,19 @@ class BoundWalk:
         # Neighbours that are only counted need not be listed.
         last = len(hops) - 1 if hops and not any(column.distinct for column in self._counted) else len(hops)
         is_distinct = True
-        for starts, degrees, neighbours in hops[:last]:
+        for csr in hops[:last]:
             if len(nodes) == 1:
-                nodes = _neighbours(nodes, starts, neighbours)
+                nodes = _neighbours(nodes, csr)
                 is_distinct = True
                 continue
             if self._distinct_only and not is_distinct:
                 nodes = sorted_unique(nodes)
-            places = _expand_positions(starts.take(nodes), degrees.take(nodes))
+            places = _expand_positions(*csr.ranges(nodes))
             if places is None:
                 return None
-            nodes = neighbours[places]
+            nodes = csr.neighbours[places]
             is_distinct = False
-        rows = len(nodes) if last == len(hops) else int(hops[-1][1][nodes].sum())
+        rows = len(nodes) if last == len(hops) else int(hops[-1].ranges(nodes)[1].sum())
         different = rows if is_distinct else -1
         arrays: list[Values] = []
         for column in self._counted:
@@ -294,10 +296,10 @@ class BoundWalk:
         return pa.RecordBatch.from_arrays(arrays, schema=self._columns)
 
 
-def _neighbours(node: Ordinals, starts: Positions, neighbours: Ordinals) -> Ordinals:
+def _neighbours(node: Ordinals, csr: Csr) -> Ordinals:
     """Return the neighbours of one node."""
-    place = node.item()
-    return neighbours[starts.item(place) : starts.item(place + 1)]
+    first, stop = csr.range_of(node.item())
+    return csr.neighbours[first:stop]
 
 
 def _expand_positions(firsts: Positions, counts: Positions) -> Positions | None:

@@ -18,10 +18,12 @@ from omnigraph.execution.adjacency import Adjacency, build_adjacency, extend_adj
 from omnigraph.execution.adjacency_cache import AdjacencyCache
 from omnigraph.execution.adjacency_files import AdjacencyFiles
 from omnigraph.execution.cache import ByteCache
-from omnigraph.execution.columns import Columns, Versions
-from omnigraph.execution.csr import Csr, EdgeList, build_csr
+from omnigraph.execution.columns import Columns
+from omnigraph.execution.csr import Csr, build_csr
+from omnigraph.execution.edge_list import EdgeList
 from omnigraph.execution.engine import QueryEngine
 from omnigraph.execution.traversal import reach
+from omnigraph.execution.versions import Versions
 from omnigraph.language.plan.pattern import Direction
 from omnigraph.language.query.compile import compile
 from omnigraph.storage.derived import ADJACENCY, adjacency_folder, sealed, unsealed, version_of
@@ -82,7 +84,7 @@ def test_an_edge_is_found_exactly_where_there_is_one(
     assert rows.has_edges(wanted.sources, wanted.targets).tolist() == [pair in edges for pair in asked]
     first, stop = rows.edge_ranges(wanted.sources, wanted.targets)
     assert (stop - first).tolist() == [edges.count(pair) for pair in asked]
-    likely = set(rows.bloom_filter.may_contain(wanted.sources, wanted.targets).tolist())
+    likely = set(rows.may_contain(wanted.sources, wanted.targets).tolist())
     assert likely >= {place for place, pair in enumerate(asked) if pair in edges}
 
 
@@ -91,7 +93,7 @@ def test_a_sketch_tells_most_pairs_that_are_not_joined() -> None:
     joined = chance.integers(0, 5_000, (2, 20_000)).astype(np.int32)
     rows = build_csr(EdgeList(joined[0], joined[1], np.arange(20_000, dtype=np.int32)), 5_000)
     asked = chance.integers(0, 5_000, (2, 20_000)).astype(np.int32)
-    assert len(rows.bloom_filter.may_contain(asked[0], asked[1])) < 2_000
+    assert len(rows.may_contain(asked[0], asked[1])) < 2_000
 
 
 @QUICK
@@ -100,22 +102,64 @@ def test_a_sketch_tells_most_pairs_that_are_not_joined() -> None:
     gone=st.sets(st.integers(0, 24)),
     more=pairs,
     spliced=st.sampled_from([0, 1, 100]),
+    patched=st.sampled_from([0, 2, 100]),
+    filler=st.sampled_from([0, 300]),
+    looked_at=st.booleans(),
 )
 def test_changed_rows_are_those_made_anew(
-    edges: list[tuple[int, int]], gone: set[int], more: list[tuple[int, int]], spliced: int
+    edges: list[tuple[int, int]],
+    gone: set[int],
+    more: list[tuple[int, int]],
+    *,
+    spliced: int,
+    patched: int,
+    filler: int,
+    looked_at: bool,
 ) -> None:
-    before = build_csr(triples(edges), 6)
+    # Many more edges elsewhere, so that a change is a small one.
+    elsewhere = [(place % 6 + 6, place % 5) for place in range(filler)]
+    edges = [*edges, *elsewhere]
+    before = build_csr(triples(edges), 12)
+    if looked_at:
+        assert before.simple.count <= before.count
     dropped = np.zeros(len(edges) + len(more), dtype=np.bool_)
-    lost = [place for place in sorted(gone) if place < len(edges)]
+    lost = [place for place in sorted(gone) if place < len(edges) - len(elsewhere)]
     dropped[lost] = True
     added = triples(more)
     added = EdgeList(added.sources, added.targets, added.records + np.int32(len(edges)))
-    with patch.object(limits, "CSR_SPLICED_NODES_MAX", spliced):
-        after = before.updated(dropped, ordinals(*(edges[place][0] for place in lost)), added)
     everything = triples([*edges, *more])
-    anew = build_csr(everything.where(~dropped), 6)
+    with patch.multiple(limits, CSR_SPLICED_NODES_MAX=spliced, CSR_PATCHED_NODES_MAX=patched):
+        # In two steps: the second one changes what the first has changed.
+        first = before.updated(ordinals(*lost[::2]), ordinals(*(edges[place][0] for place in lost[::2])), added)
+        after = first.updated(ordinals(*lost[1::2]), ordinals(*(edges[place][0] for place in lost[1::2])), triples([]))
+    anew = build_csr(everything.where(~dropped), 12)
+    nodes = np.arange(12, dtype=np.int32)
+    for each_record in (True, False):
+        for some in (nodes, nodes[::-1], nodes[:1], nodes[5:6]):
+            found, expected = (rows.expand(some, each_record=each_record) for rows in (after, anew))
+            assert found.rows.tolist() == expected.rows.tolist()
+            assert found.targets.tolist() == expected.targets.tolist()
+            if each_record:
+                assert found.records is not None
+                assert expected.records is not None
+                assert found.records.tolist() == expected.records.tolist()
+    assert after.degrees.tolist() == anew.degrees.tolist()
+    assert after.count == anew.count
+    assert after.simple.degrees.tolist() == anew.simple.degrees.tolist()
+    wanted = triples([(source, target) for source in range(12) for target in range(12)])
+    assert after.has_edges(wanted.sources, wanted.targets).tolist() == (
+        anew.has_edges(wanted.sources, wanted.targets).tolist()
+    )
+    likely = set(after.may_contain(wanted.sources, wanted.targets).tolist())
+    assert likely >= set(np.flatnonzero(anew.has_edges(wanted.sources, wanted.targets)).tolist())
+    ranges = [
+        stop - first for first, stop in (rows.edge_ranges(wanted.sources, wanted.targets) for rows in (after, anew))
+    ]
+    assert ranges[0].tolist() == ranges[1].tolist()
     for part in ("starts", "neighbours", "records"):
-        assert getattr(after, part).tolist() == getattr(anew, part).tolist(), part
+        assert getattr(after.flattened(), part).tolist() == getattr(anew, part).tolist(), part
+    # Whoever has the older one still reads the older one.
+    assert before.edge_list().records.tolist() == build_csr(triples(edges), 12).edge_list().records.tolist()
 
 
 def test_records_too_many_to_pack_are_sorted_all_the_same() -> None:
@@ -259,10 +303,15 @@ def test_extended_adjacency_is_what_making_it_anew_gives(tables: Tables, what: s
     anew = build_adjacency(*now)
     for direction in Direction:
         assert tables.told(extended, direction) == tables.told(anew, direction)
-        assert rows_of(extended, direction).neighbours.tolist() == rows_of(anew, direction).neighbours.tolist()
+        rows = [rows_of(adjacency, direction).edge_list().targets.tolist() for adjacency in (extended, anew)]
+        assert rows[0] == rows[1]
 
 
-def test_extending_reads_the_ends_of_new_edges_only(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_extending_reads_the_ends_of_edges_that_differ_only(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables.graph.add(
+        {KNOWS: tables.edges(*(f"{source}{target}{n}" for source in "abcd" for target in "ab" for n in "345"))}
+    )
+    tables.graph.compact(KNOWS)
     before = build_adjacency(*tables.now())
     tables.graph.add({KNOWS: tables.edges("da1")})
     tables.graph.change({}, {KNOWS: ["ab1"]})
@@ -270,12 +319,15 @@ def test_extending_reads_the_ends_of_new_edges_only(tables: Tables, monkeypatch:
     read: list[int] = []
 
     def counted(table: Table, some: Sequence[StoredFragment], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        read.append(len(some))
+        read.extend(fragment.rows for fragment in some)
         return fragment_rows(table, some, names)
 
     monkeypatch.setattr("omnigraph.execution.adjacency.fragment_rows", counted)
-    assert extend_adjacency(before, *now) is not None
-    assert read == [1]
+    with patch.object(limits, "SMALL_FRAGMENT_ROWS_MAX", 1):
+        extended = extend_adjacency(before, *now)
+    assert extended is not None
+    assert read == []
+    assert tables.told(extended) == tables.told(build_adjacency(*now))
 
 
 @pytest.mark.parametrize("what", CHANGES)

@@ -16,9 +16,10 @@ from omnigraph import limits
 from omnigraph.errors import LimitError
 from omnigraph.execution.arrays import NONE, to_numpy
 from omnigraph.execution.cache import ByteCache
-from omnigraph.execution.columns import Columns, Versions
+from omnigraph.execution.columns import Columns
 from omnigraph.execution.encoder import Encoder, RowEncoder
 from omnigraph.execution.id_index import build_id_index, hash_text, hash_texts
+from omnigraph.execution.versions import Versions
 from omnigraph.storage.tables import fragments
 from omnigraph.storage.tables.fragments import StoredFragment
 from omnigraph.storage.tables.tables import Table
@@ -120,15 +121,40 @@ def test_numbering_starts_over_when_most_numbers_stand_for_nothing(watched: Watc
         before = watched.now()
         watched.graph.change({PERSON: people(watched.graph, "a", age=2)}, {})
         one_hole = watched.now()
-        watched.graph.change({PERSON: people(watched.graph, "a", "b", age=3)}, {})
-        three_holes = watched.now()
+        watched.graph.change({PERSON: people(watched.graph, "a", "b", "c", age=3)}, {})
+        many_holes = watched.now()
     assert one_hole.numbering.is_compatible(before.numbering)
     assert one_hole.numbering.size == 4
-    # The fragment that is gone has no numbers any more.
-    assert not three_holes.numbering.is_compatible(one_hole.numbering)
-    assert three_holes.numbering.size == 5
-    assert sorted(watched.ids(three_holes)) == ["a", "b", "c"]
-    assert three_holes.take("age", three_holes.find(["a", "b", "c"])).to_pylist() == [3, 3, 1]
+    # The fragments that are gone have no numbers any more.
+    assert not many_holes.numbering.is_compatible(one_hole.numbering)
+    assert many_holes.numbering.size == 3
+    assert sorted(watched.ids(many_holes)) == ["a", "b", "c"]
+    assert many_holes.take("age", many_holes.find(["a", "b", "c"])).to_pylist() == [3, 3, 3]
+
+
+def test_rows_deleted_in_fragments_that_stay_do_not_start_numbering_over(watched: Watched) -> None:
+    """Another numbering would have the same holes."""
+    with patch.object(limits, "ORDINAL_HOLES_ALLOWED", 0):
+        watched.graph.add({PERSON: people(watched.graph, *"abcde")})
+        before = watched.now()
+        watched.graph.change({}, {PERSON: list("abcd")})
+        after = watched.now()
+    assert after.numbering.is_compatible(before.numbering)
+    assert watched.ids(after) == ["e"]
+
+
+def test_branches_that_have_little_in_common_keep_their_numbers(watched: Watched) -> None:
+    with patch.object(limits, "ORDINAL_HOLES_ALLOWED", 0):
+        watched.graph.add({PERSON: people(watched.graph, *"abc")})
+        one = watched.graph.snapshot().record.tables[PERSON]
+        first = watched.versions.at(one)
+        watched.graph.change({PERSON: people(watched.graph, *"xyz")}, {PERSON: list("abc")})
+        other = watched.now()
+        assert not other.numbering.is_compatible(first.numbering)
+        watched.cache.drop(("rows", one.table, one.version))
+        assert watched.versions.at(one).numbering.is_compatible(first.numbering)
+        watched.graph.add({PERSON: people(watched.graph, "w")})
+        assert watched.now().numbering.is_compatible(other.numbering)
 
 
 def test_a_version_that_was_numbered_before_numbering_started_over_reads_its_own_rows(watched: Watched) -> None:
@@ -150,11 +176,12 @@ def test_a_version_that_is_opened_again_uses_nothing_of_its_old_numbers(watched:
     pin = watched.graph.snapshot().record.tables[PERSON]
     first = watched.now()
     assert first.take("city", first.find(["a"])).to_pylist() == ["a"]
-    with patch.object(limits, "ORDINAL_HOLES_ALLOWED", 0):
+    with patch.multiple(limits, ORDINAL_HOLES_ALLOWED=0, ORDINAL_SPACES_MAX=1):
         watched.graph.change({PERSON: people(watched.graph, "x", "y", "z")}, {PERSON: ["a", "b"]})
         watched.now()
     watched.cache.drop(("rows", pin.table, pin.version))
-    again = watched.versions.at(pin)
+    with patch.object(limits, "ORDINAL_HOLES_ALLOWED", 0):
+        again = watched.versions.at(pin)
     assert not again.numbering.is_compatible(first.numbering)
     assert again.find(["x"]).tolist() == []
     assert again.take("city", again.find(["a", "b"])).to_pylist() == ["a", "b"]
@@ -255,7 +282,7 @@ def test_few_rows_of_a_large_table_are_looked_up_until_that_costs_more_than_read
     columns = watched.now()
     with (
         patch.object(limits, "READ_WHOLE_ROWS_MAX", 2),
-        patch("omnigraph.execution.columns._BYTES_PER_SECOND_READ", 1.0),
+        patch("omnigraph.execution.versions._BYTES_PER_SECOND_READ", 1.0),
     ):
         # Reading is so slow that looking up is always cheaper.
         assert columns.take("city", np.array([2, NONE, 2], dtype=np.int32), absent=True).to_pylist() == ["c", None, "c"]
@@ -264,7 +291,7 @@ def test_few_rows_of_a_large_table_are_looked_up_until_that_costs_more_than_read
         assert watched.reads == []
     with (
         patch.object(limits, "READ_WHOLE_ROWS_MAX", 2),
-        patch("omnigraph.execution.columns._BYTES_PER_SECOND_READ", 1e30),
+        patch("omnigraph.execution.versions._BYTES_PER_SECOND_READ", 1e30),
     ):
         assert columns.take("city", np.array([2], dtype=np.int32)).to_pylist() == ["c"]
         assert watched.reads == [1]
@@ -288,8 +315,8 @@ def test_an_index_finds_every_id_in_whichever_part_it_is(parts: list[list[str]])
     index = build_id_index(pa.array(ids, pa.string()))
     for part in parts[1:]:
         ids += part
-        index = index.extended(pa.array(ids, pa.string()), segments_max=2)
-    assert len(index.segments) <= 2
+        index = index.extended(pa.array(ids, pa.string()))
+    assert len(index.segments) <= len(ids).bit_length()
     for place, text in enumerate(ids):
         assert place in index.candidates(text)
 

@@ -234,7 +234,7 @@ def test_a_value_that_could_not_be_made_is_tried_again() -> None:
 
 def test_an_engine_with_little_memory_answers_the_same(stored: StoredGraph) -> None:
     ample = QueryEngine(stored.parts.tables)
-    scarce = QueryEngine(stored.parts.tables, cache_bytes=130_000)
+    scarce = QueryEngine(stored.parts.tables, cache_bytes=60_000)
     bodies = [
         "match { $a: Person $a knows $b } return { $b.city as c, count(*) as n } order { c }",
         "match { $a: Person $a.age > 50 $a knows{1,2} $b } return { count(*) as n, avg($b.score) as s }",
@@ -245,7 +245,7 @@ def test_an_engine_with_little_memory_answers_the_same(stored: StoredGraph) -> N
             compiled = read(stored.schema, body)
             answers = [engine.run(stored.snapshot(), compiled, schema=stored.schema) for engine in (ample, scarce)]
             assert answers[0].equals(answers[1])
-            assert scarce.stats().cache.bytes <= 130_000
+            assert scarce.stats().cache.bytes <= 60_000
     assert scarce.stats().cache.evictions > 0
     assert ample.stats().cache.evictions == 0
     assert ample.stats().cache.hits > 0

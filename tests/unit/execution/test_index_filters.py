@@ -68,7 +68,7 @@ def scarce(folder: Path) -> Iterator[Graph]:
     """The graph as a process sees it for which its types are too large to be read at once."""
     with (
         patch.object(limits, "READ_WHOLE_ROWS_MAX", 10),
-        patch("omnigraph.execution.columns._BYTES_PER_SECOND_READ", 1.0),
+        patch("omnigraph.execution.versions._BYTES_PER_SECOND_READ", 1.0),
         omnigraph.open(folder, read_only=True) as graph,
     ):
         yield graph

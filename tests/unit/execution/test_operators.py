@@ -16,7 +16,8 @@ from omnigraph.execution.aggregates import ValueAggregate, make_aggregate
 from omnigraph.execution.arithmetic import calculate, negate
 from omnigraph.execution.arrays import sorted_unique
 from omnigraph.execution.comparison import compare, is_member
-from omnigraph.execution.csr import EdgeList, build_csr
+from omnigraph.execution.csr import build_csr
+from omnigraph.execution.edge_list import EdgeList
 from omnigraph.execution.neighbours import CsrNeighbours
 from omnigraph.execution.operators.filter import Limit
 from omnigraph.execution.operators.operator import Operator

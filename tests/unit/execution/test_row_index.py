@@ -12,8 +12,8 @@ import omnigraph
 from omnigraph import limits
 from omnigraph.api.options import OpenOptions
 from omnigraph.execution.cache import ByteCache
-from omnigraph.execution.columns import Versions
 from omnigraph.execution.row_index import CachedRowIndex
+from omnigraph.execution.versions import Versions
 from omnigraph.model.commit import Pin
 from omnigraph.storage.tables.table import ADDRESS
 from omnigraph.storage.tables.tables import (

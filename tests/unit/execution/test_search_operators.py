@@ -16,6 +16,7 @@ from omnigraph import Graph, limits
 from omnigraph.embedding.provider import MockProvider, Provider, Purpose
 from omnigraph.errors import InvalidRequestError
 from omnigraph.execution.column import SharedColumn
+from omnigraph.execution.growing import GrowingArray
 from omnigraph.execution.search.fuzzy import within_edits
 from omnigraph.execution.search.query_text import Embedder
 from omnigraph.execution.search.text_index import build_text_index
@@ -110,10 +111,10 @@ def test_misspellings_are_counted_in_letters() -> None:
 def test_an_index_that_grew_row_by_row_knows_what_one_made_at_once_knows() -> None:
     chance = np.random.default_rng(1)
     texts = [" ".join(f"w{each}" for each in chance.integers(0, 9, 5)) for _ in range(70)]
-    index = build_text_index(SharedColumn(pa.array(texts[:1]), {}), Analyzer.ENGLISH, None)
+    index = build_text_index(SharedColumn(GrowingArray([pa.array(texts[:1])]), {}), Analyzer.ENGLISH, None)
     for count in range(2, 71):
-        index = build_text_index(SharedColumn(pa.array(texts[:count]), {}), Analyzer.ENGLISH, index)
-    whole = build_text_index(SharedColumn(pa.array(texts), {}), Analyzer.ENGLISH, None)
+        index = build_text_index(SharedColumn(GrowingArray([pa.array(texts[:count])]), {}), Analyzer.ENGLISH, index)
+    whole = build_text_index(SharedColumn(GrowingArray([pa.array(texts)]), {}), Analyzer.ENGLISH, None)
     assert len(index.segments) <= 8
     for word in [f"w{each}" for each in range(10)]:
         assert [each.tolist() for each in index.postings(word)] == [each.tolist() for each in whole.postings(word)]
@@ -356,7 +357,7 @@ def test_filters_of_a_large_type_go_through_its_indexes_and_no_answer_depends_on
     expected = many.graph.query(text).to_arrow().column("s").to_pylist()
     with (
         patch.object(limits, "READ_WHOLE_ROWS_MAX", 10),
-        patch("omnigraph.execution.columns._BYTES_PER_SECOND_READ", 1.0),
+        patch("omnigraph.execution.versions._BYTES_PER_SECOND_READ", 1.0),
         omnigraph.open(many.graph.uri) as cold,
     ):
         said = cold.explain(text)

@@ -99,7 +99,7 @@ def scarce(documents: Documents, *, cache_bytes: int = limits.QUERY_CACHE_BYTES_
     with (
         patch.object(limits, "READ_WHOLE_ROWS_MAX", 10),
         patch.object(limits, "VECTOR_PARTITION_ROWS", CELL_ROWS),
-        patch("omnigraph.execution.columns._BYTES_PER_SECOND_READ", 1.0),
+        patch("omnigraph.execution.versions._BYTES_PER_SECOND_READ", 1.0),
         omnigraph.open(documents.folder, options=OpenOptions(cache_bytes=cache_bytes)) as graph,
     ):
         yield graph

@@ -7,7 +7,8 @@ import numpy as np
 
 from omnigraph.execution.arrays import NONE, Mask, Ordinals, Positions
 from omnigraph.execution.columns import Columns
-from omnigraph.execution.csr import Csr, Expansion, expand_ranges
+from omnigraph.execution.csr import Csr, gather
+from omnigraph.execution.edge_list import Expansion, expand_ranges
 from omnigraph.execution.expressions import Computation, evaluate_condition
 from omnigraph.execution.frame import Binding, Frame, Slot
 from omnigraph.execution.neighbours import Neighbours
@@ -136,7 +137,7 @@ class Expand(Operator[Frame]):
 
 def _estimate(access: Neighbours, nodes: int) -> int:
     """Estimate the number of neighbours of `nodes` nodes."""
-    return 0 if access.csr is None else nodes * (len(access.csr.neighbours) // max(access.csr.nodes, 1))
+    return 0 if access.csr is None else nodes * (access.csr.count // max(access.csr.nodes, 1))
 
 
 def _evaluate(
@@ -175,20 +176,16 @@ def expand_in_batches(access: Neighbours, nodes: Binding, *, each_record: bool, 
             if len(expansion.targets):
                 yield expansion
             return
-    firsts = csr.starts[nodes.ordinals]
-    counts = csr.degrees[nodes.ordinals]
+    firsts, counts = csr.ranges(nodes.ordinals)
     total = int(counts.sum())
     if total > at_most:
-        yield from _split(csr, nodes, (firsts, counts), each_record=each_record, at_most=at_most)
+        yield from _split(csr, firsts, counts, each_record=each_record, at_most=at_most)
     elif total:
         row_numbers, places = expand_ranges(firsts, counts)
         yield Expansion(row_numbers, csr.neighbours[places], csr.records[places] if each_record else None)
 
 
-def _split(
-    csr: Csr, nodes: Binding, stretches: tuple[Positions, Positions], *, each_record: bool, at_most: int
-) -> Iterator[Expansion]:
-    firsts, counts = stretches
+def _split(csr: Csr, firsts: Positions, counts: Positions, *, each_record: bool, at_most: int) -> Iterator[Expansion]:
     ends = np.cumsum(counts)
     begins = ends - counts
     total = int(ends[-1])
@@ -196,14 +193,8 @@ def _split(
         high = min(low + at_most, total)
         first, last = np.searchsorted(ends, low, side="right"), np.searchsorted(begins, high)
         part = slice(int(first), int(last))
-        share = np.minimum(ends[part], high) - np.maximum(begins[part], low)
-        rows = np.repeat(np.arange(part.start, part.stop), share)
-        places: Positions | slice
-        if nodes.first is not None:
-            # Consecutive nodes have consecutive edges.
-            start = int(firsts[0]) + low
-            places = slice(start, start + high - low)
-        else:
-            places = np.repeat(firsts[part] - begins[part], share)
-            places += np.arange(low, high)
-        yield Expansion(rows, csr.neighbours[places], csr.records[places] if each_record else None)
+        shares = np.minimum(ends[part], high) - np.maximum(begins[part], low)
+        rows = np.repeat(np.arange(part.start, part.stop), shares)
+        offsets = np.maximum(low - begins[part], 0)
+        neighbours, records = gather(csr, firsts[part] + offsets, shares, each_record=each_record)
+        yield Expansion(rows, neighbours, records)

@@ -6,7 +6,7 @@ import numpy as np
 
 from omnigraph.execution import weights
 from omnigraph.execution.arrays import Ordinals, Positions
-from omnigraph.execution.csr import Csr, expand_ranges
+from omnigraph.execution.csr import Csr
 from omnigraph.execution.frame import Binding, Frame
 from omnigraph.execution.operators.expand import Hop, drop_absent
 from omnigraph.execution.operators.operator import Frames, Operator
@@ -100,12 +100,11 @@ class Intersect(Operator[Frame]):
 
 def _common_neighbours(few: Csr, nodes: Ordinals, many: Csr, others: Ordinals) -> tuple[Positions, Ordinals]:
     """Return the neighbours of each node that are neighbours of the other one too, with the node's position."""
-    firsts = few.starts[nodes]
-    rows, places = expand_ranges(firsts, few.starts[nodes + np.int32(1)] - firsts)
+    rows, places = few.places(nodes)
     targets = few.neighbours[places]
     # Most candidates fail: a Bloom filter of all edges rules them out quickly.
     candidates = others[rows]
-    likely = many.bloom_filter.may_contain(candidates, targets)
+    likely = many.may_contain(candidates, targets)
     rows, targets = rows[likely], targets[likely]
     found = many.has_edges(candidates[likely], targets)
     return rows[found], targets[found]

@@ -6,7 +6,7 @@ import numpy as np
 
 from omnigraph import limits
 from omnigraph.execution.arrays import Ordinals
-from omnigraph.execution.csr import expand_ranges
+from omnigraph.execution.edge_list import expand_ranges
 from omnigraph.execution.expressions import Computation, evaluate_condition
 from omnigraph.execution.frame import Binding, Frame
 from omnigraph.execution.operators.expand import Hop, drop_absent

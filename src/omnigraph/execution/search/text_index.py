@@ -6,7 +6,7 @@ times only.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from omnigraph.execution.arrays import NO_ORDINALS, Mask, Ordinals, Positions, Values, pc, to_numpy
 from omnigraph.execution.column import FragmentStarts, SharedColumn
+from omnigraph.execution.growing import GrowingArray
 from omnigraph.execution.id_index import IdIndex, build_id_index
-from omnigraph.execution.numbering import Numbering
+from omnigraph.execution.numbering import Numbering, serials
 from omnigraph.execution.search.fuzzy import within_edits
 from omnigraph.execution.search.tokenizer import Term, tokenize
 from omnigraph.model.analyzer import Analyzer
@@ -91,6 +92,7 @@ class TextIndex:
         lengths: number of words of each text.
         has_text: mask of ordinals with a text; null is none.
         fragment_starts: the fragments read.
+        lineage: of the index it was extended from, which serves no version that this one does not.
     """
 
     analyzer: Analyzer
@@ -98,6 +100,7 @@ class TextIndex:
     lengths: Lengths
     has_text: Mask
     fragment_starts: FragmentStarts
+    lineage: int = field(default_factory=serials.__next__)
 
     @property
     def size(self) -> int:
@@ -116,9 +119,7 @@ class TextIndex:
     def is_prefix_of(self, numbering: Numbering) -> bool:
         """Return whether it covers all these rows but those behind its end."""
         return all(
-            run.first >= self.size or self.fragment_starts.get(run.fragment.key) == run.first
-            for run in numbering.runs
-            if run.is_present
+            run.first >= self.size or self.fragment_starts.get(run.fragment.key) == run.first for run in numbering.runs
         )
 
     def postings(self, word: str) -> tuple[Ordinals, Lengths]:
@@ -158,22 +159,25 @@ class TextIndex:
 
 def build_text_index(column: SharedColumn, analyzer: Analyzer, before: TextIndex | None) -> TextIndex:
     """Build the index of a column; what `before`, of another version, covers is not tokenized again."""
+    array, starts = column.array, dict(column.fragment_starts)
+    total = len(array)
+    starts = {key: first for key, first in starts.items() if first < total}
     if before is None or not column.extends(before.fragment_starts, before.size):
-        segment, lengths = _build_segment(column.array, 0, analyzer)
-        return TextIndex(analyzer, (segment,), lengths, _has_text(column.array), column.fragment_starts)
-    total = len(column.array)
+        segment, lengths = _build_segment(array, 0, analyzer)
+        return TextIndex(analyzer, (segment,), lengths, _has_text(array), starts)
     if before.size == total:
         return before
     segments, first = before.segments, before.size
     while segments and segments[-1].size <= total - first:
         segments, first = segments[:-1], segments[-1].first
-    segment, lengths = _build_segment(column.array.slice(first), first, analyzer)
+    segment, lengths = _build_segment(array.slice(first), first, analyzer)
     return TextIndex(
         analyzer,
         (*segments, segment),
         np.concatenate([before.lengths[:first], lengths]),
-        np.concatenate([before.has_text, _has_text(column.array.slice(before.size))]),
-        column.fragment_starts,
+        np.concatenate([before.has_text, _has_text(array.slice(before.size))]),
+        starts,
+        before.lineage,
     )
 
 
@@ -327,5 +331,5 @@ class Texts:
 
 def index_texts(texts: Values, analyzer: Analyzer) -> Texts:
     """Index texts that belong to no table."""
-    index = build_text_index(SharedColumn(texts, {}), analyzer, None)
+    index = build_text_index(SharedColumn(GrowingArray([texts]), {}), analyzer, None)
     return Texts(index, select_live(index, index.size, index.has_text))

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.execution.arrays import Mask, Values, pc, to_numpy
-from omnigraph.execution.column import FragmentStarts, SharedColumn
+from omnigraph.execution.column import SharedColumn
+from omnigraph.execution.growing import GrowingNumbers
 from omnigraph.execution.numbering import Numbering
 
 Vector = npt.NDArray[np.float32]
@@ -92,41 +93,46 @@ class Vectors:
         return 2 * per_product * length * longest + 4 * _ROUNDING * (square_max + 2 * length * longest)
 
 
-@dataclass(frozen=True, slots=True)
 class SharedVectors:
-    """Vectors of a column as shared by versions.
+    """Vectors of a column as shared by versions; only grows, under the lock of its line.
 
     Attributes:
         matrix: a row for each ordinal.
-        squared_norms: squared norms; NaN where there is no vector.
-        fragment_starts: the fragments read.
+        lineage: generation of the column.
     """
 
-    matrix: Matrix
-    squared_norms: Vector
-    fragment_starts: FragmentStarts
+    def __init__(self, matrix: Matrix, squared_norms: Vector, generation: int) -> None:
+        self.matrix = matrix
+        self._squared_norms = GrowingNumbers(squared_norms)
+        self.lineage = generation
 
     @property
     def nbytes(self) -> int:
         """Size in bytes without the column itself."""
-        return self.squared_norms.nbytes
+        return self._squared_norms.nbytes
 
     def restricted_to(self, numbering: Numbering) -> Vectors:
         """Restrict to one version."""
-        assert len(self.squared_norms) >= numbering.size
-        return Vectors(self.matrix[: numbering.size], self.squared_norms[: numbering.size], numbering)
+        squared_norms = self._squared_norms.values
+        assert len(squared_norms) >= numbering.size
+        return Vectors(self.matrix[: numbering.size], squared_norms[: numbering.size], numbering)
+
+    def grow(self, column: SharedColumn) -> None:
+        """Take in the vectors that the column has more."""
+        known = self._squared_norms.used
+        matrix = to_matrix(column.array)
+        if known < len(matrix):
+            self._squared_norms.append(_squared_norms(matrix[known:], column.array.slice(known)))
+            self.matrix = matrix
 
 
 def build_vectors(column: SharedColumn, before: SharedVectors | None) -> SharedVectors:
     """Build the vectors of a column, continuing those of another version if possible."""
-    matrix = to_matrix(column.array)
-    if before is None or not column.extends(before.fragment_starts, len(before.squared_norms)):
-        return SharedVectors(matrix, _squared_norms(matrix, column.array), column.fragment_starts)
-    known = len(before.squared_norms)
-    if known == len(matrix):
-        return before
-    added = _squared_norms(matrix[known:], column.array.slice(known))
-    return SharedVectors(matrix, np.concatenate([before.squared_norms, added]), column.fragment_starts)
+    if before is None or before.lineage != column.generation:
+        matrix = to_matrix(column.array)
+        return SharedVectors(matrix, _squared_norms(matrix, column.array), column.generation)
+    before.grow(column)
+    return before
 
 
 def _squared_norms(matrix: Matrix, vectors: Values) -> Vector:

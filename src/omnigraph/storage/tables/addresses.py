@@ -89,13 +89,17 @@ def deleted_offsets(dataset: LanceDataset, fragment: FragmentMetadata) -> Offset
         session: Any = dataset.new_file_session()  # type: ignore[no-untyped-call]  # it comes without types
         session.download_file(path, local.name)
         body = local.read()
-    if path.endswith(_AS_ARROW):
-        found = np.asarray(pa.ipc.open_file(pa.BufferReader(body)).read_all().column(0), np.uint64)
-    else:
-        found = np.fromiter(_BITMAP._from_bytes(body), np.uint64)
+    found = parse_vector(path, body)
     if len(found) != fragment.num_deletions:
         raise InternalError(f"the deletion vector {path} has {len(found)} rows instead of {fragment.num_deletions}")
-    return np.sort(found)
+    return found
+
+
+def parse_vector(path: str, body: bytes) -> Offsets:
+    """Return the offsets in a deletion vector, ascending."""
+    if path.endswith(_AS_ARROW):
+        return np.sort(np.asarray(pa.ipc.open_file(pa.BufferReader(body)).read_all().column(0), np.uint64))
+    return np.sort(np.fromiter(_BITMAP._from_bytes(body), np.uint64))
 
 
 def vector_bytes(path: str, deleted: Sequence[int]) -> bytes:

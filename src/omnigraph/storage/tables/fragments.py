@@ -6,10 +6,14 @@ rows are deleted. So whoever has read a column of one version needs only the new
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.tables.addresses import FragmentKey, Offsets, key_of, live_offsets
+from omnigraph.storage.tables.addresses import FragmentKey, deleted_offsets, key_of, parse_vector
 from omnigraph.storage.tables.errors import mapped
 from omnigraph.storage.tables.fields import read_columns
 from omnigraph.storage.tables.table import Table
@@ -33,27 +37,40 @@ class StoredFragment:
 
 
 def stored_fragments(table: Table) -> tuple[StoredFragment, ...]:
-    """The fragments of a version, in the order of its scans; from the manifest alone."""
+    """Return the fragments of a version in the order of its scans, from the manifest alone."""
     with mapped(table.pin.table, table.pin.version):
-        return tuple(
-            StoredFragment(
-                key_of(fragment),
-                fragment.id,
-                fragment.physical_rows,
-                "" if fragment.deletion_file is None else fragment.deletion_file.path(fragment.id),
-            )
-            for fragment in table._handle.fragments()
-        )
+        return tuple(map(_stored, table._handle.fragments()))
 
 
-def live_rows(table: Table, fragment: StoredFragment) -> Offsets:
-    """Which rows of a fragment are not deleted; reads its deletion vector and no data."""
+def stored_fragment(table: Table, number: int) -> StoredFragment | None:
+    """Return a fragment of a version by its number; None if there is no such."""
     with mapped(table.pin.table, table.pin.version):
-        dataset = table._handle.dataset
-        found = next(
-            candidate.metadata for candidate in dataset.get_fragments() if candidate.fragment_id == fragment.number
-        )
-        return live_offsets(dataset, found)
+        found = table._handle.dataset.get_fragment(number)
+        return None if found is None else _stored(found.metadata)
+
+
+def _stored(fragment: FragmentMetadata) -> StoredFragment:
+    vector = fragment.deletion_file
+    return StoredFragment(
+        key_of(fragment), fragment.id, fragment.physical_rows, "" if vector is None else vector.path(fragment.id)
+    )
+
+
+def deleted_rows(table: Table, fragment: StoredFragment) -> "npt.NDArray[np.int64]":
+    """Return the offsets of a fragment's deleted rows, ascending; reads its deletion vector and no data."""
+    with mapped(table.pin.table, table.pin.version):
+        handle = table._handle
+        if not handle.is_local:
+            found = handle.dataset.get_fragment(fragment.number)
+            return NO_OFFSETS if found is None else deleted_offsets(handle.dataset, found.metadata).astype(np.int64)
+        # A local file is read faster than Lance hands it over.
+        offsets = parse_vector(fragment.deletions, Path(handle.folder, fragment.deletions).read_bytes())
+        if len(offsets) and offsets[-1] >= fragment.rows:
+            raise ValueError(f"corrupt deletion vector {fragment.deletions}: row {offsets[-1]} of {fragment.rows}")
+        return offsets.astype(np.int64)
+
+
+NO_OFFSETS = np.empty(0, dtype=np.int64)
 
 
 def column_numbers(table: Table) -> Mapping[str, int]:
