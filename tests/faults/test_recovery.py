@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.support import operations as op
 from tests.support.cuts import Copies
-from tests.support.interrupted_writes import die_in, interrupt, recovered, set_aside
+from tests.support.interrupted_writes import die_in, interrupt, open_and_heal, recovered, set_aside
 from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
 from tests.support.write_kinds import KINDS, NOTED, SETTINGS, SIDE, Kind, next_write, opened
 
@@ -21,7 +21,6 @@ from omnigraph.testing.stores import CountingStore
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.recovery import Healed, heal
-from omnigraph.transaction.root import open_and_heal
 from omnigraph.transaction.write import Operation, write
 
 TWO_TYPES = op.upsert_many({PERSON: {"a": 0, "n": 1}, COMPANY: {"z": 3}})

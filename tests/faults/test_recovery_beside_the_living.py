@@ -11,6 +11,7 @@ from tests.support.interrupted_writes import (
     let_it_grow_old,
     move_to_another_host,
     noted_intents,
+    open_and_heal,
     recovered,
     set_aside,
 )
@@ -31,7 +32,7 @@ from omnigraph.testing.invariants import check_graph, entries, observed
 from omnigraph.testing.stores import CountingStore, FaultyStore
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.recovery import Healed, heal
-from omnigraph.transaction.root import open_and_heal, open_root
+from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 
 IMPATIENT = Settings(durability="process", stale_s=0.0)

@@ -150,6 +150,13 @@ BUGS = [
         (UNDO,),
     ),
     Bug(
+        "a withdrawn attempt is not declared dead",
+        "transaction/publish.py",
+        "aborted=(*draft.aborted, *(attempt.intent for attempt in draft.withdrawn)),",
+        "aborted=draft.aborted,",
+        (("tests/faults/test_finished_by_others.py",),),
+    ),
+    Bug(
         "a table becomes visible before the others are staged",
         "transaction/write_set/stage.py",
         "{key: table for key, table in tables.items() if table.pin != table.base or key in brought}",

@@ -5,15 +5,21 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from tests.support.operations import noted
 
 from omnigraph.failpoints import Crash, Failpoint, armed
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.storage import paths
+from omnigraph.storage.object_store import ObjectStore
 from omnigraph.testing.invariants import entries
+from omnigraph.transaction import recovery, root
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.options import WriteOptions
+from omnigraph.transaction.recovery import Healed
+from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import Operation, write
 
 LONG_AGO_S = 1_000_000_000
@@ -129,3 +135,15 @@ def set_aside(parts: GraphContext, intent: str) -> Iterator[None]:
     yield
     for name, body in taken.items():
         parts.store.put(name, body)
+
+
+def open_and_heal(uri: str | ObjectStore, **options: Any) -> tuple[GraphContext, Healed]:  # noqa: ANN401  (those of `open_root`)
+    """Open a graph, and return what opening it has healed, too."""
+    found = [Healed()]
+
+    def heal(parts: GraphContext) -> Healed:
+        found.append(recovery.heal(parts))
+        return found[-1]
+
+    with patch.object(root, "heal", heal):
+        return open_root(uri, **options), found[-1]

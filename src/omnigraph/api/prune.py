@@ -228,8 +228,13 @@ def prune_branches(
     policy = Policy(keep=keep, older_than_s=seconds(older_than), now=now)
     if commits:
         name = paths.branch_name(branch) if branch is not None else "main"
-        policy = Policy(keep, policy.older_than_s, tuple(_number(parts, name, commit) for commit in commits), now)
+        numbers = [_number(parts, name, commit) for commit in commits]
+        policy = Policy(keep, policy.older_than_s, tuple(number for number in numbers if number is not None), now)
         names = [name]
+        if not policy.numbers:
+            head = parts.log.live_head(name)
+            done_before = PrunedBranch(name, head.pruned, head.pruned, head.life or 1, None)
+            return PruneReport(parts.store.uri, (done_before,), dry_run)
     else:
         names = branches.names(parts) if branch is None else [branch]
     check(policy)
@@ -322,15 +327,15 @@ def as_reclaimed(parts: GraphContext, entry: Record, fault: FormatError) -> Grap
     return reclaimed(entry.branch, entry.number, next_number=head.pruned.next_listed(entry.number))
 
 
-def _number(parts: GraphContext, branch: str, commit: str) -> int:
+def _number(parts: GraphContext, branch: str, commit: str) -> int | None:
+    """Find the entry of a commit to prune; None if a prune has dropped it and its data before."""
     head = parts.log.live_head(branch)
     try:
         entry = in_log(parts, branch, commit)
     except ReclaimedError as marked:
         number = int(marked.details["number"])
-        if is_kept(head, number) or number in head.pruned.gone:
-            return number  # dropped before, but its data, or its place in the log, still exists
-        raise
+        # Dropped before; but its data, or its place in the log, may still exist.
+        return number if is_kept(head, number) or number in head.pruned.gone else None
     if entry is None or not is_kept(head, entry.number):
         raise NotFoundError(f"commit '{commit}' not found on branch '{branch}'", code="commit_not_found", commit=commit)
     if entry.commit == head.head_commit:

@@ -30,7 +30,7 @@ from omnigraph.storage.tables.tables import Tables
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.intent import Intents
 from omnigraph.transaction.log import Done, Log
-from omnigraph.transaction.recovery import Healed, heal
+from omnigraph.transaction.recovery import heal
 
 _memory_folders: dict[str, tempfile.TemporaryDirectory[str]] = {}
 _memory_lock = threading.Lock()
@@ -97,19 +97,6 @@ def open_root(
         NotFoundError: there is no graph at `uri`.
         FormatError: it is newer than this release, damaged, or was never finished.
     """
-    context, _ = open_and_heal(uri, read_only=read_only, settings=settings, clock=clock, ids=ids)
-    return context
-
-
-def open_and_heal(
-    uri: str | ObjectStore,
-    *,
-    read_only: bool = False,
-    settings: Settings | None = None,
-    clock: Clock | None = None,
-    ids: IdSource | None = None,
-) -> tuple[GraphContext, Healed]:
-    """Like `open_root`, and says what was healed."""
     context = _context(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
     seen = context.store.identity(paths.STAMP)
     stamp = _stamp_of(context.store)
@@ -118,14 +105,15 @@ def open_and_heal(
     if context.log.head(MAIN) is None:
         raise _unfinished(context.store)
     if read_only:
-        return context, Healed()
+        return context
     _check_fence(context, stamp)
     context.log.store_clock.ask()
     migrated = migrate(context, stamp)
     if migrated != stamp:
         context = _as_stamped(context, migrated)
         context.log.expect(migrated.graph)
-    return context, heal(context)
+    heal(context)
+    return context
 
 
 def damaged_root(

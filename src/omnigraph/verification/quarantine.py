@@ -61,13 +61,11 @@ def quarantine(context: GraphContext, found: Verified) -> tuple[str, ...]:
         if finding.kind is FindingKind.INTENT:
             done.append(_moved(context, finding.path, aside))
             context.intents.clear(finding.path.rsplit("/", 1)[1].partition(".")[0])
-    for finding in certain:
         # None of these is needed for a right answer, and each can be made again, or has nothing to say any more.
-        if finding.kind in _NEEDLESS:
+        elif finding.kind in _NEEDLESS:
             done.append(_moved(context, finding.path, aside))
             context.store.delete(finding.path)
-    for finding in certain:
-        if finding.kind is FindingKind.SCHEMA and finding.loss is Loss.NOTHING:
+        elif finding.kind is FindingKind.SCHEMA and finding.loss is Loss.NOTHING:
             restore_schema(context.store, finding.path)
             done.append(f"{finding.path} was made again from the copy beside its text")
     for finding in certain:
@@ -191,10 +189,8 @@ def _mend_head(
             if older is None:
                 reported[key] = "no version of its table can be read"
                 continue
-            mended[key], reported[key] = (
-                _without(examiner, context, older, damaged).pin,
-                "goes back to an older version",
-            )
+            mended[key] = _without(examiner, context, older, damaged).pin
+            reported[key] = "goes back to an older version"
         else:
             staged = _without(examiner, context, pin, damaged)
             if staged.is_unchanged:

@@ -179,12 +179,9 @@ def order_findings(context: GraphContext, log: CheckedLog, above: Record | None 
     known = log.entries if above is None else {**log.entries, above.number: above}
     for number in sorted(known):
         entry, before = known[number], known.get(number - 1)
-        if (
-            before is None
-            or entry.life == number
-            or entry.parent == before.head_commit
-            or "quarantined" in before.notes
-        ):
+        if before is None or entry.life == number or entry.parent == before.head_commit:
+            continue
+        if "quarantined" in before.notes:
             continue
         yield Finding(
             FindingKind.ENTRY,

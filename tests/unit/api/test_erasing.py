@@ -166,6 +166,24 @@ def test_deleted_rows_leave_with_a_purge_and_a_prune_of_what_came_before(graph: 
     check(graph)
 
 
+@pytest.mark.parametrize("swept", [False, True])
+def test_pruning_a_commit_twice_marks_nothing_more(graph: Graph, *, swept: bool) -> None:
+    write(graph, Ada="fine")
+    first, second = write(graph, Bob=SECRET), write(graph, Bob="better")
+    write(graph, Bob="best")
+    graph.prune(commits=[first], now=True)
+    if swept:
+        graph.sweep(older_than=0)
+    again = graph.prune(commits=[first], now=True)
+    assert (again.marked, again.waiting) == (0, 0)
+    assert again.branches[0].entry is None
+    both = graph.prune(commits=[first, second], now=True)
+    assert both.marked >= 1
+    assert people(graph) == {"Ada": "fine", "Bob": "best"}
+    graph.sweep(older_than=0)
+    check(graph)
+
+
 @pytest.mark.parametrize(
     ("hold", "let_go"),
     [

@@ -11,7 +11,7 @@ VERSION = 1
 _VERSIONS = "expected_table_versions"  # as texts: they have 64 bits
 # The other fields of a completion are the options of the write.
 _OWN_FIELDS = frozenset(
-    ("schema_version", "intent", "schema", "tables", "removed", "footprint", "changes", "merged_parent", "notes")
+    ("schema_version", "intent", "schema", "tables", "removed", "footprint", "changes", "merged_parent", "notes", "sum")
 )
 
 

@@ -76,8 +76,9 @@ def _record_bytes(record: Record, since: tuple[int, dict[str, Pin]] | None, know
     return _summed(b'%s,"tables":%s}' % (rest[:-1], _map_bytes(record.tables)))
 
 
-# A flipped bit would turn the name of a type, a version or a number into another that can be read as well. So an entry
-# ends with a checksum of all that comes before it, in a member that releases which know nothing of it pass over.
+# A flipped bit would turn the name of a type, a version or a number into another that can be read as well. So an entry,
+# and the notes of a write, end with a checksum of all that comes before it, in a member that releases which know
+# nothing of it pass over.
 _SUM = re.compile(rb',"sum":"([0-9a-f]{16})"\}\Z')
 _SUM_BYTES = 8
 _SUMMED_SINCE = len(b',"sum":""}') + 2 * _SUM_BYTES
@@ -91,13 +92,13 @@ def _sum(content: bytes) -> bytes:
     return blake2b(content, digest_size=_SUM_BYTES).hexdigest().encode()
 
 
-def _checked_sum(body: bytes, *, path: str) -> str:
-    """The checksum of an entry: the one it ends with, which must be right, or that of all of it where it has none."""
+def _checked_sum(body: bytes, *, path: str, what: str = "log entry") -> str:
+    """The checksum of a document: the one it ends with, which must be right, or that of all of it where it has none."""
     found = _SUM.match(body, max(len(body) - _SUMMED_SINCE, 0))
     content = body if found is None else body[: found.start()]
     checksum = _sum(content)
     if found is not None and found[1] != checksum:
-        raise FormatError(f"the log entry {path} is not what was written: its checksum differs", path=path)
+        raise FormatError(f"the {what} {path} is not what was written: its checksum differs", path=path)
     return checksum.decode()
 
 
@@ -152,21 +153,23 @@ def read_footprint(body: bytes, *, path: str) -> Footprint:
 
 def intent_bytes(intent: Intent) -> bytes:
     """An intent as it is put."""
-    return _dumped(intent_v1.intent_document(intent))
+    return _summed(_dumped(intent_v1.intent_document(intent)))
 
 
 def read_intent(body: bytes, *, path: str) -> Intent:
-    """The intent in `body`."""
+    """The intent in `body`; those of older releases have no checksum."""
+    _checked_sum(body, path=path, what="intent")
     return _read(body, _INTENT_READERS, member="schema_version", what="intent", path=path)
 
 
 def completed_bytes(completed: Completed) -> bytes:
     """An intent's second document as it is put."""
-    return _dumped(intent_v1.completed_document(completed))
+    return _summed(_dumped(intent_v1.completed_document(completed)))
 
 
 def read_completed(body: bytes, *, path: str) -> Completed:
-    """An intent's second document in `body`."""
+    """An intent's second document in `body`; those of older releases have no checksum."""
+    _checked_sum(body, path=path, what="staged note")
     return _read(body, _COMPLETED_READERS, member="schema_version", what="staged note", path=path)
 
 

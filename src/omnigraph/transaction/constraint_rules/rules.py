@@ -168,22 +168,13 @@ def rules_of(schema: Schema) -> Rules:
 
 
 def _type_rules(entity: EntityType) -> TypeRules:
-    distinct = tuple(
-        Distinct(entity.name, constraint.properties)
-        for constraint in entity.constraints
-        if isinstance(constraint, Unique)
+    distinct, keys = (
+        tuple(Distinct(entity.name, found.properties) for found in entity.constraints if isinstance(found, kind))
+        for kind in (Unique, Key)
     )
     values: tuple[ValueRule, ...] = (*_enums(entity), *_constraints(entity, Range), *_constraints(entity, Check))
     if isinstance(entity, NodeType):
-        key = next(
-            (
-                Distinct(entity.name, constraint.properties)
-                for constraint in entity.constraints
-                if isinstance(constraint, Key)
-            ),
-            None,
-        )
-        return TypeRules(entity.type_key, values, key, distinct)
+        return TypeRules(entity.type_key, values, keys[0] if keys else None, distinct)
     ends = (
         EndsAt(entity.type_key, SRC, f"node:{entity.from_type.type_name}", entity.from_type.type_name),
         EndsAt(entity.type_key, DST, f"node:{entity.to_type.type_name}", entity.to_type.type_name),

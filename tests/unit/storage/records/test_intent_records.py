@@ -1,6 +1,7 @@
 """Intents and stamps on disk."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -94,6 +95,27 @@ def test_a_note_with_one_member_spoilt_is_read_or_refused_by_name(data: st.DataO
             read(json.dumps(document).encode(), path="some/where")
         except FormatError as refused:
             assert "some/where" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("body", "read"), [(intent_bytes(NOTE), read_intent), (completed_bytes(STAGED), read_completed)]
+)
+def test_a_note_with_a_flipped_bit_is_refused(body: bytes, read: Callable[..., object]) -> None:
+    checksum = len(b',"sum":"0123456789abcdef"}')
+    for at in range(len(body) - checksum):
+        for bit in (1, 4, 32):
+            with pytest.raises(FormatError):
+                read(body[:at] + bytes([body[at] ^ bit]) + body[at + 1 :], path="some/where")
+
+
+def test_notes_of_releases_without_checksums_are_read() -> None:
+    for body, read, note in (
+        (intent_bytes(NOTE), read_intent, NOTE),
+        (completed_bytes(STAGED), read_completed, STAGED),
+    ):
+        document = json.loads(body)
+        del document["sum"]
+        assert read(json.dumps(document).encode(), path="") == note
 
 
 # -- the stamp ---------------------------------------------------------------------------------------------------------

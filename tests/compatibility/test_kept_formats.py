@@ -1,4 +1,4 @@
-"""Graphs of format 1, as they were written when it was new: every later release must read every commit of them."""
+"""Graphs of formats 1 and 2, as they were written when these were new: every later release must read all of them."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support import operations as op
-from tests.support.interrupted_writes import let_it_grow_old, recovered
+from tests.support.interrupted_writes import let_it_grow_old, open_and_heal, recovered
 from tests.support.operations import COMPANY, KNOWS, PERSON, rows_of
 
 from omnigraph import limits
@@ -18,45 +18,50 @@ from omnigraph.storage.records.change_file import read_change_file
 from omnigraph.testing.invariants import check_graph, entries
 from omnigraph.transaction.graph_context import GraphContext, Settings
 from omnigraph.transaction.options import WriteOptions
-from omnigraph.transaction.root import open_and_heal, open_root
+from omnigraph.transaction.root import open_root
 from omnigraph.transaction.write import write
 from omnigraph.transaction.write_set.stage import at_hand
 
 Root = Callable[[str], Path]
-NAME = "format-1"
 SETTINGS = Settings(durability="process")
 
 
-@pytest.fixture(scope="module")
-def expected() -> dict[str, Any]:
-    text = Path(__file__).with_name(f"{NAME}.expected.json").read_text(encoding="utf-8")
+@pytest.fixture(params=["format-1", "format-2"])
+def name(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def expected(name: str) -> dict[str, Any]:
+    text = Path(__file__).with_name(f"{name}.expected.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 @pytest.fixture
-def kept_parts(kept: Root) -> GraphContext:
-    return open_root(str(kept(NAME)), read_only=True)
+def kept_parts(kept: Root, name: str) -> GraphContext:
+    return open_root(str(kept(name)), read_only=True)
 
 
 def test_every_row_of_every_commit_of_every_branch_is_read_and_nothing_is_changed_by_that(
-    kept: Root, kept_parts: GraphContext, expected: dict[str, Any]
+    kept: Root, name: str, kept_parts: GraphContext, expected: dict[str, Any]
 ) -> None:
-    root = kept(NAME)
+    root = kept(name)
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
     assert kept_parts.log.branch_names() == sorted(expected["branches"])
-    for name, log in expected["branches"].items():
-        found = entries(kept_parts, name)
+    for branch, log in expected["branches"].items():
+        found = entries(kept_parts, branch)
         assert [entry.number for entry in found] == [each["number"] for each in log]
         for entry, each in zip(found, log, strict=True):
             rows = {key: kept_parts.snapshot(entry).scan(key).sort_by("id").to_pylist() for key in sorted(entry.tables)}
-            assert rows == each["rows"], (name, entry.number)
+            assert rows == each["rows"], (branch, entry.number)
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
 def test_every_entry_says_what_it_said(kept_parts: GraphContext, expected: dict[str, Any]) -> None:
-    for name, log in expected["branches"].items():
-        for entry, each in zip(entries(kept_parts, name), log, strict=True):
+    for branch, log in expected["branches"].items():
+        for entry, each in zip(entries(kept_parts, branch), log, strict=True):
             assert (entry.commit, entry.kind.value, entry.parent) == (each["commit"], each["kind"], each["parent"])
             assert (entry.actor, entry.message, entry.idempotency_key) == (each["actor"], each["message"], each["key"])
             assert (entry.created_at_us, entry.schema) == (each["created_at"], each["schema"])
@@ -95,8 +100,8 @@ def test_history_comes_from_its_checkpoint_as_well(
     assert len(from_entries) == len(expected["branches"][MAIN])
 
 
-def test_a_key_used_then_is_known_now(copied: Root, expected: dict[str, Any]) -> None:
-    parts = open_root(str(copied(NAME)), settings=SETTINGS)
+def test_a_key_used_then_is_known_now(copied: Root, name: str, expected: dict[str, Any]) -> None:
+    parts = open_root(str(copied(name)), settings=SETTINGS)
     receipt = write(parts, MAIN, op.append(KNOWS, {"k3": 3}), WriteOptions(idempotency_key="once"))
     assert receipt.replayed
     [first] = [each["commit"] for each in expected["branches"][MAIN] if each["key"] == "once"]
@@ -104,8 +109,8 @@ def test_a_key_used_then_is_known_now(copied: Root, expected: dict[str, Any]) ->
     assert receipt.entry.commit == first
 
 
-def test_writes_interrupted_then_are_ended_now(copied: Root, expected: dict[str, Any]) -> None:
-    root = str(copied(NAME))
+def test_writes_interrupted_then_are_ended_now(copied: Root, name: str, expected: dict[str, Any]) -> None:
+    root = str(copied(name))
     looking = open_root(root, read_only=True)
     # Files of a fresh checkout are young, and their writers were on another host.
     for intent in (expected["begun"], expected["staged"]):
@@ -122,20 +127,28 @@ def test_writes_interrupted_then_are_ended_now(copied: Root, expected: dict[str,
     check_graph(parts)
 
 
-def test_writing_goes_on_on_every_branch(copied: Root, expected: dict[str, Any]) -> None:
-    root = str(copied(NAME))
+def test_writing_goes_on_on_every_branch(copied: Root, name: str, expected: dict[str, Any]) -> None:
+    root = str(copied(name))
     looking = open_root(root, read_only=True)
     for intent in (expected["begun"], expected["staged"]):
         let_it_grow_old(looking, intent)
     parts = open_root(root, settings=SETTINGS)
     before = {path: Path(root, path).read_bytes() for path in log_files(parts)}
-    for name in branches.names(parts):
-        write(parts, name, op.upsert(PERSON, {"new": 1}))
-        write(parts, name, op.compact(parts, PERSON))
-        assert rows_of(parts, PERSON, name)["new"] == 1
+    for branch in branches.names(parts):
+        write(parts, branch, op.upsert(PERSON, {"new": 1}))
+        write(parts, branch, op.compact(parts, PERSON))
+        assert rows_of(parts, PERSON, branch)["new"] == 1
     branches.create(parts, "later", source="again")
     assert {path: Path(root, path).read_bytes() for path in before} == before
     check_graph(parts)
+
+
+def test_entries_of_format_2_name_their_graph_and_the_entry_before_them(kept: Root) -> None:
+    parts = open_root(str(kept("format-2")), read_only=True)
+    for name in parts.log.branch_names():
+        found = entries(parts, name)
+        assert {entry.graph for entry in found} == {parts.graph}
+        assert [entry.previous for entry in found[1:]] == [entry.link for entry in found[:-1]]
 
 
 def log_files(parts: GraphContext) -> list[str]:
