@@ -94,14 +94,27 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """The one Spark session of the run, small; whatever asks for a session while it lives gets this one."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The one Spark session of the run, small; whatever asks for a session while it lives gets this one.
+
+    `OMNIGRAPH_TEST_SPARK` says of what kind it is: `classic`, `connect` or `cluster`.
+    """
     # Imported here: most runs need no Spark, and its package takes its time.
     from omnigraph.pipeline.session import spark_session, stop_spark_session
     from omnigraph.pipeline.settings import SparkSettings
 
+    kind = os.environ.get("OMNIGRAPH_TEST_SPARK", "classic")
+    if kind == "connect":
+        from tests.support.spark_connect import running_connect_server
+
+        with running_connect_server(tmp_path_factory.mktemp("connect")) as address:
+            session = spark_session(SparkSettings(master=address))
+            yield session
+            session.stop()
+        return
     conf = (("spark.sql.shuffle.partitions", "2"), ("spark.default.parallelism", "2"))
-    yield spark_session(SparkSettings(master="local[2]", driver_memory="1g", conf=conf))
+    master = {"classic": "local[2]", "cluster": "local-cluster[2,1,1024]"}[kind]
+    yield spark_session(SparkSettings(master=master, driver_memory="1g", conf=conf))
     stop_spark_session()
 
 

@@ -263,14 +263,14 @@ LOAD_FLUSH_BYTES = 64 * 1024**2  # rows held before they are written, of one typ
 # Lines that are read one by one where some of them are not as they should be; more are halved first.
 LOAD_LINES_ONE_BY_ONE_MAX = 64
 LOAD_REJECTS_MAX = 1_000_000  # records put aside in one load
-# Keys of rows are compared in shares, one for about so many bytes of the files; rows that are there are looked through
-# so many at a time.
-# Of smaller files the keys are compared by the driver, unless there are more rows than that to look through.
+# Smaller loads run in the driver.
 LOAD_NEAR_BYTES = 4 * 1024**2
-LOAD_SHARE_BYTES = 256 * 1024**2
+# A task scans at most so many rows to validate them; a load is validated by so many tasks, of so many rows at least.
 LOAD_LOOK_ROWS = 1_000_000
+LOAD_SCAN_TASKS = 16
+LOAD_SCAN_ROWS_MIN = 100_000
 LOAD_PROGRESS_S = 0.25
-LOAD_CHANGED_IDS_MAX = 32_000_000  # ids of one type's changes that are written down; of more, only their number
+LOAD_CHANGED_IDS_MAX = 2_000_000  # ids of changes that are written down; of more, only their number
 
 # --- search -----------------------------------------------------------------------------------------------------------
 # Texts whose words are found at once, when an index over words is made.

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentation calls it)
 
 import omnigraph
-from omnigraph import ConstraintError, Graph, InvalidRequestError, NotFoundError, PreconditionError, UnavailableError
+from omnigraph import ConstraintError, Graph, InvalidRequestError, NotFoundError, PreconditionError
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.storage.object_stores import S3Store
 
@@ -172,58 +172,28 @@ def test_streams_that_make_no_sense_are_told_before_they_start(
 
 @pytest.mark.s3
 @pytest.mark.usefixtures("s3_environment")
-def test_frames_for_a_graph_in_an_object_store_lie_there_while_they_are_under_way(
-    spark: SparkSession, s3_store: S3Store, monkeypatch: pytest.MonkeyPatch
+def test_frames_for_a_graph_in_an_object_store_go_to_its_tables_without_a_detour(
+    spark: SparkSession, s3_store: S3Store
 ) -> None:
     graph = omnigraph.init(f"{s3_store.uri}/graph", SCHEMA)
-    # As on a cluster: the workers have nothing in common but the store.
-    monkeypatch.setattr("omnigraph.pipeline.frames.is_one_process", lambda _: False)
-    monkeypatch.setattr("omnigraph.limits.SPILL_FILE_BYTES", 1)
     people = spark.range(0, 40, 1, 4).select(F.format_string("p%02d", "id").alias("name"))
     knows = spark.createDataFrame([("p00", "p39")], "from string, to string")
     under_way: list[str] = []
 
     def look() -> None:
-        under_way.extend(listed.path.rpartition("/")[2] for listed in s3_store.list("graph/__spill/"))
+        under_way.extend(listed.path for listed in s3_store.list("graph/"))
 
     with armed(Failpoint.LOAD_READ, look):
         done = graph.spark.write({"Person": people, "Knows": knows})
 
     assert (done.nodes, done.edges) == ({"Person": 40}, {"Knows": 1})
-    assert {name.partition("-")[0] for name in under_way} == {"000", "001"}
-    assert not list(s3_store.list("graph/__spill/"))
+    assert len([path for path in under_way if path.endswith(".lance") and "/data/" in path]) == 5
+    assert not [path for path in under_way if path.endswith(".parquet")]
+    files = set(under_way)
     with pytest.raises(ConstraintError, match="the frame for Knows, partition 0"):
         graph.spark.write({"Knows": spark.createDataFrame([("p00", "nobody")], "from string, to string").coalesce(1)})
-    assert not list(s3_store.list("graph/__spill/"))
-    # A process that is killed clears nothing up: what it left is found by a sweep, when no job can still need it.
-    monkeypatch.setattr("omnigraph.pipeline.spill.Spill.forget", lambda _: None)
-    graph.spark.write({"Person": people}, mode="merge")
-    graph.sweep(older_than=0)
-    assert len(list(s3_store.list("graph/__spill/"))) == 5
-    monkeypatch.setattr("omnigraph.limits.SPILL_KEPT_S", 0.0)
-    graph.sweep(older_than=0)
-    assert not list(s3_store.list("graph/__spill/"))
-
-
-@pytest.mark.torture
-def test_frames_that_cannot_be_written_down_are_told_and_change_nothing(
-    spark: SparkSession, graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    graph.write({"Person": [{"name": "a"}]})
-    before = commits(graph)
-    in_the_way = tmp_path / "graph" / "__spill"
-    in_the_way.write_bytes(b"")
-    monkeypatch.setattr("omnigraph.pipeline.frames.is_one_process", lambda _: False)
-    people = spark.createDataFrame([("b",)], "name string")
-
-    with pytest.raises(UnavailableError, match="in its way"):
-        graph.spark.write({"Person": people})
-    graph.spark.session()
-    with pytest.raises(PySparkException, match="in its way"):
-        people.write.format("omnigraph").options(graph=graph.uri, type="Person").mode("append").save()
-
-    assert (commits(graph), graph.count("Person")) == (before, 1)
-    assert in_the_way.is_file()
+    left = {listed.path for listed in s3_store.list("graph/") if "/data/" in listed.path}
+    assert left <= files, "what was written is deleted again"
 
 
 def test_types_are_views_for_sql(spark: SparkSession, graph: Graph) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from omnigraph.api.load_options import LOCAL, SPARK, LoadOptions
 from omnigraph.api.results import LoadResult
@@ -17,7 +17,7 @@ from omnigraph.pipeline.load.how_far import LoadProgress, ignore_progress
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.rejects import RejectsFile
-from omnigraph.pipeline.load.request import Loaded, LoadRequest, TooManyRejectsError, columns_of, tables_of
+from omnigraph.pipeline.load.request import FrameToLoad, Loaded, LoadRequest, TooManyRejectsError, columns_of
 from omnigraph.pipeline.load.sources import OPTION, sources_of
 from omnigraph.storage import paths
 from omnigraph.transaction import idempotency
@@ -56,13 +56,14 @@ def load(
         earlier = idempotency.earlier_use(parts, branch, write_options.idempotency_key, parts.log.live_head(branch))
         if earlier is not None:
             return _result(parts, options, Loaded(), Receipt(earlier, earlier, replayed=True), created=False)
-    sources = sources_of(data, format=options.format, strict=options.strict)
+    frames = data if _are_frames(data) else ()
+    sources = () if frames else sources_of(data, format=options.format, strict=options.strict)
     rejects_file = None if options.rejects is None else RejectsFile(options.rejects, parts.ids.new())
 
     def request_for(accepted: Accepted) -> LoadRequest:
         columns = (
             None
-            if options.tables
+            if frames
             else columns_of(
                 accepted.schema,
                 sources,
@@ -76,7 +77,7 @@ def load(
             sources,
             options.mode,
             columns,
-            tables_of(accepted.schema, options.tables),
+            frames,
             keeps_rejects=options.rejects is not None,
             max_rejects=options.max_rejects,
             watch=options.progress or ignore_progress,
@@ -113,6 +114,10 @@ def load(
     return _result(parts, options, loaded, receipt, created=created, rejects_file=rejects_file)
 
 
+def _are_frames(data: object) -> TypeGuard[tuple[FrameToLoad, ...]]:
+    return isinstance(data, tuple) and bool(data) and all(isinstance(frame, FrameToLoad) for frame in data)
+
+
 @contextmanager
 def _opened(
     parts: GraphContext,
@@ -127,7 +132,6 @@ def _opened(
         accepted,
         parts.ids.new(),
         request.columns,
-        request.tables,
         external_blobs=parts.settings.external_blobs,
         keeps_references=request.mode is Mode.OVERWRITE,
     )

@@ -48,10 +48,7 @@ class LoadKeywords(WriteKeywords, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """The options of a load; see `LoadKeywords`.
-
-    `tables` is for callers that made the files themselves: for each Parquet file, the type key of its rows.
-    """
+    """The options of a load; see `LoadKeywords`."""
 
     mode: Mode
     branch: str
@@ -68,10 +65,9 @@ class LoadOptions:
     dry_run: bool = False
     spark: object = None
     progress: Callable[[LoadProgress], None] | None = None
-    tables: tuple[str, ...] = ()
 
 
-_NAMES = frozenset(field.name for field in fields(LoadOptions)) - {"mode", "branch", "tables"}
+_NAMES = frozenset(field.name for field in fields(LoadOptions)) - {"mode", "branch"}
 
 
 def load_options(mode: Mode | str, branch: str, keywords: LoadKeywords) -> tuple[LoadOptions, WriteOptions]:

@@ -22,6 +22,7 @@ from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.aside import aside
+from omnigraph.pipeline.load.request import FrameToLoad
 from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.storage.tables.location import location_of
 from omnigraph.transaction.graph_context import GraphContext
@@ -163,9 +164,9 @@ class GraphSpark(SparkQueries):
     def _write(
         self, schema: Schema, frames: Mapping[str, Any], mode: Mode, branch: str, options: WriteOptions
     ) -> LoadResult:
-        with _module("frames").spilled_frames(self._parts, schema, frames) as spilled:
-            load_options = LoadOptions(mode=mode, branch=branch, format="parquet", tables=spilled.type_keys)
-            return load(self._parts, self._schemas, spilled.sources, load_options, options)
+        given = _module("frames").frames_to_load(schema, frames)
+        session = given[0].frame.sparkSession
+        return load(self._parts, self._schemas, given, LoadOptions(mode=mode, branch=branch, spark=session), options)
 
     def stream(
         self,
@@ -206,14 +207,13 @@ class GraphSpark(SparkQueries):
         chosen, options = mode_named(mode, code=OPTION), WriteOptions(actor=actor)
 
         def load_lines(batch: Any, key: str) -> None:
-            with frames.spilled_lines(self._parts, batch) as spilled:
-                load(
-                    self._parts,
-                    self._schemas,
-                    spilled.sources,
-                    LoadOptions(mode=chosen, branch=branch, format="jsonl"),
-                    WriteOptions(actor=options.actor, idempotency_key=key),
-                )
+            load(
+                self._parts,
+                self._schemas,
+                (FrameToLoad("the batch", batch, None),),
+                LoadOptions(mode=chosen, branch=branch, spark=batch.sparkSession),
+                WriteOptions(actor=options.actor, idempotency_key=key),
+            )
 
         def write_frames(batch: Any, key: str) -> None:
             by_type = types(batch) if callable(types) else {str(types): batch}

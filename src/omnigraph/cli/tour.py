@@ -204,9 +204,10 @@ def _resolve_conflict(graph: Graph) -> None:
 def _load_sample(graph: Graph, size: SampleSize, path: Path) -> None:
     written = write_sample(size, path, hub="Grace")
     _say(f"{size.nodes:,} nodes and {size.edges:,} edges as JSON lines: {written / 1e6:.0f} MB")
+    from omnigraph.pipeline.session import describe_session  # noqa: PLC0415  (pyspark takes long to import)
+
     session, took = _timed(graph.spark.session)
-    version = str(session.sparkContext._jvm.java.lang.System.getProperty("java.version"))
-    _say(f"Spark {session.version} on Java {version}, {session.sparkContext.master}: started in {took / 1000:.1f} s")
+    _say(f"{describe_session(session)}: started in {took / 1000:.1f} s")
     with _ProgressBar() as bar:
         result, took = _timed(lambda: graph.load(path, mode="append", actor="importer", progress=bar))
     rows = result.total_entities

@@ -1,16 +1,8 @@
-"""Frames of Spark's out of a graph, and into files that a load reads.
+"""Types of a graph as Spark frames, SQL over them, and frames of the caller to load."""
 
-Rows of a frame are first written down, each partition in a file of its own, and then loaded like any other file: so
-that a task that runs twice finds the same rows, whatever the frame is made of, and every rule holds as for any load.
-"""
-
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (Spark's own custom)
 from pyspark.sql.types import StructType
@@ -19,17 +11,11 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import EdgeType, Schema
 from omnigraph.model.suggest import explain_unknown
-from omnigraph.pipeline.columns import arrow_schema, spark_schema, table_columns
-from omnigraph.pipeline.jobs import job_group
-from omnigraph.pipeline.load.jobs import spark_fault
-from omnigraph.pipeline.load.sources import Format, Source
-from omnigraph.pipeline.narrowing import Needed, marked, needed, refuse_commands
-from omnigraph.pipeline.settings import is_one_process
+from omnigraph.pipeline.columns import spark_schema
+from omnigraph.pipeline.load.request import FrameToLoad
+from omnigraph.pipeline.narrowing import Needed, clone_session, marked, needed, refuse_commands
 from omnigraph.pipeline.source.reading import PinnedTable, TableReader, check_columns, check_filter
-from omnigraph.pipeline.spill import Spill, SpilledFile, spill_beside, write_part
-from omnigraph.storage.layout import table_schema
-from omnigraph.storage.tables.location import TablesLocation, location_of
-from omnigraph.transaction.graph_context import GraphContext
+from omnigraph.storage.tables.location import TablesLocation
 
 
 def read_frame(
@@ -91,11 +77,11 @@ def query_frame(
     refuse_commands(spark, text)
     pins = {key: PinnedTable(place, record.tables[key]) for key in names}
     columns = {key: spark_schema(pinned.open().schema) for key, pinned in pins.items()}
-    first = _session_like(spark)
+    first = clone_session(spark)
     for key, name in names.items():
         _frame(first, pins[key], marked(columns[key], key), None).createOrReplaceTempView(name)
     wanted = needed(first.sql(text))
-    session = _session_like(spark)
+    session = clone_session(spark)
     for key, name in names.items():
         some = wanted.get(key)
         frame = (
@@ -117,11 +103,6 @@ def _narrowed(spark: SparkSession, pinned: PinnedTable, columns: StructType, som
             for each in columns
         )
     )
-
-
-def _session_like(spark: SparkSession) -> SparkSession:
-    """A session with the same settings and views, whose views are its own from now on."""
-    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
 
 
 def _frame(spark: SparkSession, pinned: PinnedTable, wanted: StructType, where: str | None) -> DataFrame:
@@ -161,19 +142,6 @@ def view_names(schema: Schema, prefix: str = "") -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Spilled:
-    """Frames, written down.
-
-    Attributes:
-        sources: the files, in the order of types and partitions.
-        type_keys: whose rows each file holds; none for lines that name their types themselves.
-    """
-
-    sources: tuple[Source, ...]
-    type_keys: tuple[str, ...]
-
-
 def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     """The types of names.
 
@@ -199,16 +167,8 @@ def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-@contextmanager
-def spilled_frames(parts: GraphContext, schema: Schema, frames: Mapping[str, DataFrame]) -> Iterator[Spilled]:
-    """Frames written down, for as long as the block lasts.
-
-    Args:
-        schema (Schema): its types.
-        frames (Mapping[str, DataFrame]): by the names of types.
-
-    Yields:
-        Spilled: the files.
+def frames_to_load(schema: Schema, frames: Mapping[str, DataFrame]) -> tuple[FrameToLoad, ...]:
+    """Validate frames by the names of types.
 
     Raises:
         InvalidRequestError: there is no such type, or nothing was given.
@@ -224,76 +184,4 @@ def spilled_frames(parts: GraphContext, schema: Schema, frames: Mapping[str, Dat
         if frame.isStreaming:
             raise InvalidRequestError(f"the frame for {name} is a stream: write it with graph.spark.stream")
     types = chosen_types(schema, list(frames))
-    first = next(iter(frames.values()))
-    with _spill(parts, first.sparkSession) as spill:
-        sources: list[Source] = []
-        keys: list[str] = []
-        for number, (name, frame) in enumerate(frames.items()):
-            key = types[name]
-            entity = schema.entity(key)
-            columns = arrow_schema(frame.schema)
-            wanted = columns if entity is None else table_columns(columns, table_schema(entity))
-            written = [(0, spill.empty_table(f"{number:03}-none.parquet", wanted))]
-            written += _written(parts, frame, spill, f"{number:03}", wanted)
-            for part, file in written:
-                called = f"the frame for {name}, partition {part}"
-                sources.append(spill.source(len(sources), file, called=called, format=Format.PARQUET))
-                keys.append(key)
-        yield Spilled(tuple(sources), tuple(keys))
-
-
-@contextmanager
-def spilled_lines(parts: GraphContext, lines: DataFrame) -> Iterator[Spilled]:
-    """Lines of text written down, for as long as the block lasts.
-
-    Args:
-        lines (DataFrame): one column of texts, each a record in JSON.
-
-    Yields:
-        Spilled: the files.
-    """
-    with _spill(parts, lines.sparkSession) as spill:
-        written = [(0, spill.write("none.jsonl", b"")), *_written(parts, lines, spill, "lines", None)]
-        yield Spilled(
-            tuple(
-                spill.source(number, file, called=f"the batch, partition {part}", format=Format.JSONL)
-                for number, (part, file) in enumerate(written)
-            ),
-            (),
-        )
-
-
-def _written(
-    parts: GraphContext, frame: DataFrame, spill: Spill, stem: str, columns: pa.Schema | None
-) -> list[tuple[int, SpilledFile]]:
-    """The files of a frame, each with the number of its partition, in order."""
-
-    def part(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        files = write_part(batches, spill, stem, columns)
-        number = 0 if context is None else context.partitionId()
-        yield pa.RecordBatch.from_pydict(
-            {
-                "part": pa.array([number] * len(files), pa.int64()),
-                "name": pa.array([file.name for file in files], pa.string()),
-                "size": pa.array([file.size for file in files], pa.int64()),
-            }
-        )
-
-    with job_group(frame.sparkSession.sparkContext, parts.ids, what="writing frames down", fault=spark_fault):
-        rows = frame.mapInArrow(part, "part bigint, name string, size bigint").collect()
-    return sorted(((row["part"], SpilledFile(row["name"], row["size"])) for row in rows), key=lambda each: each[1].name)
-
-
-@contextmanager
-def _spill(parts: GraphContext, spark: SparkSession) -> Iterator[Spill]:
-    """A folder that every worker reaches: on this machine where Spark is this process's own, else beside the graph."""
-    if is_one_process(spark.sparkContext.master or ""):
-        with tempfile.TemporaryDirectory(prefix="omnigraph-frames-") as temporary:
-            yield spill_beside(TablesLocation(temporary), parts.ids)
-        return
-    spill = spill_beside(location_of(parts.tables), parts.ids)
-    try:
-        yield spill
-    finally:
-        spill.forget()
+    return tuple(FrameToLoad(f"the frame for {name}", frame, types[name]) for name, frame in frames.items())

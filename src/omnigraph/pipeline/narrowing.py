@@ -9,16 +9,19 @@ below it is needed.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from omnigraph.errors import InvalidRequestError
+from omnigraph.pipeline.session import is_remote
 
 # ruff: noqa: ANN401  (what lives in Java has no type here)
 
 MARK = "omnigraph.type"
+_NOT_A_QUERY = "this statement is no query; only what reads can be asked here"
 _LOGICAL = "org.apache.spark.sql.catalyst.plans.logical"
 # Steps that hand on what is below them, and those that hand on only what they name.
 _HANDS_ON = frozenset({"Filter", "Join", "Sort", "GlobalLimit", "LocalLimit"})
@@ -62,6 +65,14 @@ def marked(columns: StructType, type_key: str) -> StructType:
     return StructType([StructField(each.name, each.dataType, each.nullable, {MARK: type_key}) for each in columns])
 
 
+def clone_session(spark: SparkSession) -> SparkSession:
+    """Return a session with the same settings and views, whose views are its own from now on."""
+    if is_remote(spark):
+        cloned: Any = spark
+        return cast(SparkSession, cloned.cloneSession())
+    return SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+
+
 def refuse_commands(session: SparkSession, text: str) -> None:
     """Nothing but a query: a command would be carried out as soon as it is planned.
 
@@ -73,11 +84,23 @@ def refuse_commands(session: SparkSession, text: str) -> None:
         InvalidRequestError: it is no query.
         ParseException: it is no SQL.
     """
+    if is_remote(session):
+        _refuse_commands_by_parsing(session, text)
+        return
     java = _java(session)
     parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(text)
     forbidden = [java.java.lang.Class.forName(f"{_LOGICAL}.{name}") for name in ("Command", "ParsedStatement")]
     if any(kind.isInstance(each) for each in _nodes(parsed) for kind in forbidden):
-        raise InvalidRequestError("this statement is no query; only what reads can be asked here", code="not_a_query")
+        raise InvalidRequestError(_NOT_A_QUERY, code="not_a_query")
+
+
+def _refuse_commands_by_parsing(session: SparkSession, text: str) -> None:
+    """Refuse what cannot stand in the place of a table; to analyse that carries nothing out."""
+    try:
+        session.sql(f"select * from (\n{text}\n) limit 0").schema  # noqa: B018  (analyses the text)
+    except ParseException:
+        session.sql(f"explain {text}").collect()  # raises if the text is not SQL
+        raise InvalidRequestError(_NOT_A_QUERY, code="not_a_query") from None
 
 
 def needed(frame: DataFrame) -> Mapping[str, Needed]:
@@ -89,6 +112,8 @@ def needed(frame: DataFrame) -> Mapping[str, Needed]:
     Returns:
         Mapping[str, Needed]: by type key; a type of which nothing is needed is not there.
     """
+    if is_remote(frame.sparkSession):
+        return {}  # a client of Spark Connect does not see the plan: everything is read
     plan = frame._jdf.queryExecution().optimizedPlan()
     found: dict[str, Needed] = {}
     _look(plan, _ids(plan.output()), None, found, _java(frame.sparkSession))

@@ -1,7 +1,8 @@
-"""One Spark session for the process: whoever needs one asks here.
+"""The Spark session of the process: find the caller's, connect to a remote one, or start an embedded one.
 
-A session that is there already, made by us or by the caller, is used; one that the caller made is never stopped by us.
-Ours ends with the process, on Ctrl-C too, and takes its Java process along.
+A session of the caller is never stopped here. The embedded one ends with the process, on Ctrl-C too, and takes its Java
+process along. This is the only module that uses private attributes of PySpark, or `SparkContext`: everything else runs
+on the public DataFrame API, so that it works over Spark Connect too.
 """
 
 import atexit
@@ -14,11 +15,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -30,6 +32,8 @@ from omnigraph.pipeline.machine import this_machine
 from omnigraph.pipeline.settings import SparkSettings, heap_bytes, is_local, spark_conf
 
 _LOOPBACK = "127.0.0.1"
+_REMOTE = "sc://"
+_CONNECT = "pyspark.sql.connect.session"
 
 
 @dataclass(slots=True)
@@ -71,7 +75,8 @@ def spark_session(settings: SparkSettings | None = None) -> SparkSession:
             _check_it_is_as_asked_for(there, settings)
             return there
         stop_spark_session()  # ours may have died
-        return _make(settings)
+        remote = settings.chosen.get("spark.master", "")
+        return _connect(remote, settings) if remote.startswith(_REMOTE) else _make(settings)
 
 
 def active_session() -> SparkSession | None:
@@ -81,12 +86,97 @@ def active_session() -> SparkSession | None:
         SparkSession | None: None where there is none that lives.
     """
     with _lock:
+        connect = sys.modules.get(_CONNECT)
+        remote = None if connect is None else connect.SparkSession.getActiveSession()
+        if remote is not None:
+            return None if remote.is_stopped else cast(SparkSession, remote)
         context = SparkContext._active_spark_context
         if context is None or context._jsc is None:
             return None
         if _ours is not None and _ours.session.sparkContext is context:
             return _ours.session if _ours.gateway.is_running else None
         return SparkSession.getActiveSession() or SparkSession(context)
+
+
+def is_session(value: object) -> bool:
+    """Whether a value is a Spark session, classic or over Spark Connect."""
+    connect = sys.modules.get(_CONNECT)
+    return isinstance(value, SparkSession) or (connect is not None and isinstance(value, connect.SparkSession))
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return not isinstance(session, SparkSession)
+
+
+def is_stopped(session: SparkSession) -> bool:
+    """Whether a session was stopped."""
+    return bool(getattr(session, "is_stopped", False)) if is_remote(session) else session.sparkContext._jsc is None
+
+
+def describe_session(session: SparkSession) -> str:
+    """Return what runs where: the versions of Spark and Java, and the master."""
+    if is_remote(session):
+        return f"Spark {session.version} over Spark Connect"
+    version = session.sparkContext._jvm.java.lang.System.getProperty("java.version")  # type: ignore[union-attr]  # there is one
+    return f"Spark {session.version} on Java {version}, {session.sparkContext.master}"
+
+
+@contextmanager
+def tagged(session: SparkSession, tag: str, description: str) -> Iterator[None]:
+    """Tag the jobs of a block, so that `interruptTag` cancels them; show a description in the UI of a classic session.
+
+    Args:
+        tag: without commas.
+        description: a few words.
+    """
+    session.addTag(tag)
+    classic = not is_remote(session)
+    if classic:
+        session.sparkContext.setJobGroup(tag, description, interruptOnCancel=True)
+    try:
+        yield
+    finally:
+        session.removeTag(tag)
+        if classic and session.sparkContext._jsc is not None:
+            session.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # None removes it
+
+
+class TaskProgress:
+    """The share of completed tasks of the jobs with a tag."""
+
+    def __init__(self, session: SparkSession, tag: str) -> None:
+        self._session: Any = session
+        self._tag = tag
+        self._share = 0.0
+        self._is_remote = is_remote(session)
+        self._handler = cast(Any, self._update)
+        if self._is_remote:
+            self._session.registerProgressHandler(self._handler)
+
+    def share(self) -> float:
+        """Return the share, from 0 to 1.
+
+        Raises:
+            Py4JError, OSError, AttributeError: the session was stopped.
+        """
+        if self._is_remote:
+            return self._share
+        status = self._session.sparkContext.statusTracker()
+        jobs = [status.getJobInfo(number) for number in status.getJobIdsForGroup(self._tag)]
+        stages = [status.getStageInfo(number) for job in jobs if job is not None for number in job.stageIds]
+        known = [stage for stage in stages if stage is not None]
+        tasks = sum(stage.numTasks for stage in known)
+        return sum(stage.numCompletedTasks for stage in known) / tasks if tasks else 0.0
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._is_remote:
+            self._session.removeProgressHandler(self._handler)
+
+    def _update(self, stages: Any, **_: Any) -> None:  # noqa: ANN401  (Spark's own)
+        tasks = sum(stage.num_tasks for stage in stages or ())
+        self._share = sum(stage.num_completed_tasks for stage in stages) / tasks if tasks else 0.0
 
 
 def stop_spark_session() -> None:
@@ -104,6 +194,19 @@ def stop_spark_session() -> None:
 
 
 atexit.register(stop_spark_session)
+
+
+def _connect(remote: str, settings: SparkSettings) -> SparkSession:
+    """Open a session of Spark Connect; it ends with the process, and the server goes on."""
+    builder = SparkSession.builder.remote(remote).appName(settings.app_name)
+    for key, value in settings.conf:
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, ImportError, OSError) as fault:
+        raise UnavailableError(
+            f"Spark Connect at {remote} does not answer: {_first_line(fault)}", code="spark_not_started"
+        ) from fault
 
 
 def _make(settings: SparkSettings) -> SparkSession:
@@ -191,9 +294,11 @@ def _forget_the_gateway() -> None:
 
 
 def _check_it_is_as_asked_for(session: SparkSession, settings: SparkSettings) -> None:
-    has = session.sparkContext.getConf()
+    has: Any = session.conf if is_remote(session) else session.sparkContext.getConf()
     for key, wanted in settings.chosen.items():
-        is_now = has.get(key)
+        if wanted.startswith(_REMOTE) and is_remote(session):
+            continue
+        is_now = has.get(key, None)
         if is_now != wanted:
             raise InvalidRequestError(
                 f"a Spark session is running already with {key}={is_now}, and {wanted} was asked for: there can be one "

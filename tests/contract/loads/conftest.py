@@ -16,7 +16,7 @@ def options(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """How an engine is chosen."""
     if request.param == "local":
         return {"engine": "local"}
-    if request.param == "spark throughout":  # nothing is judged by the driver, however little it is
+    if request.param == "spark throughout":  # nothing is loaded by the driver alone, however little it is
         monkeypatch.setattr(limits, "LOAD_NEAR_BYTES", -1)
     return {"engine": "spark", "spark": request.getfixturevalue("spark")}
 

@@ -13,7 +13,7 @@ import pytest
 from tests.support.load_lines import refused, rows
 
 import omnigraph
-from omnigraph import Graph
+from omnigraph import Graph, limits
 from omnigraph.errors import GraphError
 
 SCHEMA = """
@@ -218,12 +218,20 @@ def test_random_loads_leave_what_a_model_of_plain_loops_says(ruled: Graph) -> No
     assert len(ended) >= 6, ended
 
 
+@pytest.fixture
+def _validated_by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is loaded by the driver alone, however little it is."""
+    monkeypatch.setattr(limits, "LOAD_NEAR_BYTES", -1)
+
+
+@pytest.mark.usefixtures("_validated_by_spark")
 def test_both_engines_accept_publish_and_refuse_alike(ruled: Graph, spark: object) -> None:
     ended = walk(ruled, 100, 24, {"local": {"engine": "local"}, "spark": {"engine": "spark", "spark": spark}})
     assert ended["accepted"] >= 5, ended
 
 
 @pytest.mark.torture
+@pytest.mark.usefixtures("_validated_by_spark")
 @pytest.mark.parametrize("seed", range(1000, 1020))
 def test_both_engines_accept_publish_and_refuse_alike_for_long(ruled: Graph, spark: object, seed: int) -> None:
     walk(ruled, seed, 50, {"local": {"engine": "local"}, "spark": {"engine": "spark", "spark": spark}})

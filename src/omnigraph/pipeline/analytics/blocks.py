@@ -82,12 +82,11 @@ class Blocks:
             for block in self.near:
                 yield kernel(block, known)
             return
-        sent = self.far.sparkSession.sparkContext.broadcast(known)
 
         def told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for row in batch.to_pylist():
-                    vertices, values = kernel(_block(row), sent.value)
+                    vertices, values = kernel(_block(row), known)
                     yield pa.RecordBatch.from_pydict(
                         {
                             "vertices": [vertices.astype(np.int64).tobytes()],
@@ -96,9 +95,8 @@ class Blocks:
                         }
                     )
 
-        # What is told fits here, as what is known does: one value for each vertex.
+        # Both what is known and the results fit here: one value for each vertex. Spark broadcasts a large closure.
         rows = self.far.mapInArrow(told, "vertices binary, values binary, kind string").collect()
-        sent.destroy()
         for row in rows:
             yield np.frombuffer(row["vertices"], np.int64), np.frombuffer(row["values"], np.dtype(row["kind"]))
 

@@ -1,35 +1,36 @@
-"""The rows of one type in which two states differ, told on Spark.
+"""Compare two versions of a type on Spark.
 
 Tasks read the fragments that differ, each fragment once, and spread their rows by id; further tasks compare the rows of
-their share, with the very functions that compare in one process. What did not change never leaves the tasks: across a
+their partition, with the functions that compare in one process. What did not change never leaves the tasks: across a
 compaction the caller gets the changes, and not the table.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from omnigraph import limits
 from omnigraph.branch.row_changes import RowChanges, row_changes
-from omnigraph.errors import GraphError, InternalError
+from omnigraph.errors import InternalError
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
 from omnigraph.pipeline.aside import aside
+from omnigraph.pipeline.distribute import scan
 from omnigraph.pipeline.jobs import job_group
-from omnigraph.pipeline.shares import in_shares, packed, unpacked
 from omnigraph.storage.tables.delta_pieces import DeltaPiece, delta_pieces, read_delta_piece
-from omnigraph.storage.tables.location import TablesLocation, location_of, tables_at
+from omnigraph.storage.tables.location import location_of, tables_at
 from omnigraph.storage.tables.tables import Tables
 
-# Rows on their way, of the older or of the newer state; or what went wrong.
-_Sent = tuple[bool, bytes] | GraphError
-# The four tables of changes, of one share; or what went wrong.
-_Told = tuple[bytes, bytes, bytes, bytes] | GraphError
+_SPREAD = "share int, is_newer boolean, rows binary"
+_CHANGES = ("inserted", "before", "after", "deleted")
+_SHARES_MIN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,48 +45,58 @@ class _Columns:
 def changes_on_spark(
     session: SparkSession, tables: Tables, ids: IdSource, older: Pin | None, newer: Pin | None
 ) -> RowChanges:
-    """What happened to the rows of a type between two versions.
+    """Return the changes of the rows of a type between two versions: the same as in one process, in another order.
 
     Args:
-        session (SparkSession): where it is found out.
-        tables (Tables): of the graph.
-        ids (IdSource): names the jobs.
-        older (Pin | None): one version; None where the type is not there.
-        newer (Pin | None): another.
-
-    Returns:
-        RowChanges: the same as one process tells, in another order.
+        older: None if the type is not there.
+        newer: likewise.
 
     Raises:
-        FormatError: a version is not there any more, or damaged.
+        FormatError: a version does not exist any more, or is damaged.
         UnavailableError: Spark failed.
     """
     columns = _columns(tables, older, newer)
     pieces = delta_pieces(tables, older, newer)
     if not pieces:
         return _together([], columns)
-    context = session.sparkContext
-    total = sum(piece.bytes for piece in pieces)
-    shares = max(context.defaultParallelism, -(-total // limits.DIFF_SHARE_BYTES), 1)
-    tasks = _tasks(pieces)
-    told = (
-        context.parallelize(tasks, len(tasks))
-        .flatMap(partial(_sent, place=location_of(tables), shares=shares, block_rows=limits.DIFF_BLOCK_ROWS))
-        .partitionBy(shares, int)
-        .mapPartitions(partial(_compared, columns=columns))
+    shares = max(_SHARES_MIN, -(-sum(piece.bytes for piece in pieces) // limits.DIFF_SHARE_BYTES))
+    place, block_rows = location_of(tables), limits.DIFF_BLOCK_ROWS
+
+    def spread(some: Sequence[DeltaPiece]) -> Iterator[pa.RecordBatch]:
+        for piece in some:
+            for block in read_delta_piece(tables_at(place), piece, block_rows=block_rows):
+                for share, rows in _hash_partition(block, shares):
+                    yield pa.RecordBatch.from_pydict(
+                        {
+                            "share": pa.array([share], pa.int32()),
+                            "is_newer": [piece.is_newer],
+                            "rows": [_packed(rows)],
+                        }
+                    )
+
+    def compare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        removed, added = [columns.older.empty_table()], [columns.newer.empty_table()]
+        for batch in batches:
+            for row in batch.to_pylist():
+                (added if row["is_newer"] else removed).append(_unpacked(row["rows"]))
+        found = row_changes(pa.concat_tables(removed), pa.concat_tables(added))
+        if found.count:
+            yield pa.RecordBatch.from_pydict({name: [_packed(getattr(found, name))] for name in _CHANGES})
+
+    changes = (
+        scan(session, _tasks(pieces), spread, _SPREAD)
+        .repartition(shares, "share")
+        .mapInArrow(compare, ", ".join(f"{name} binary" for name in _CHANGES))
         .persist(StorageLevel.DISK_ONLY)
     )
     try:
-        with job_group(context, ids, what="diff"):
-            told.count()
-            # One share at a time: all of them at once may be more than Spark hands over in one piece.
-            found = list(told.toLocalIterator(prefetchPartitions=True))
+        with job_group(session, ids, what="diff"):
+            changes.count()
+            # One partition at a time: all of them at once may be more than Spark hands over in one piece.
+            found = list(changes.toLocalIterator(prefetchPartitions=True))
     finally:
-        told.unpersist()
-    for each in found:
-        if isinstance(each, GraphError):
-            raise each
-    return _together([each for each in found if not isinstance(each, GraphError)], columns)
+        changes.unpersist()
+    return _together(found, columns)
 
 
 def _columns(tables: Tables, older: Pin | None, newer: Pin | None) -> _Columns:
@@ -97,7 +108,7 @@ def _columns(tables: Tables, older: Pin | None, newer: Pin | None) -> _Columns:
 
 
 def _tasks(pieces: Sequence[DeltaPiece]) -> list[tuple[DeltaPiece, ...]]:
-    """Pieces, in groups that one task reads."""
+    """Return pieces in groups that one task reads."""
     groups: list[tuple[DeltaPiece, ...]] = []
     filled = 0
     for piece in pieces:
@@ -109,38 +120,36 @@ def _tasks(pieces: Sequence[DeltaPiece]) -> list[tuple[DeltaPiece, ...]]:
     return groups
 
 
-def _sent(
-    pieces: Iterable[DeltaPiece], *, place: TablesLocation, shares: int, block_rows: int
-) -> Iterator[tuple[int, _Sent]]:
-    tables = tables_at(place)
-    try:
-        for piece in pieces:
-            for block in read_delta_piece(tables, piece, block_rows=block_rows):
-                for share, rows in in_shares(block, ID, shares):
-                    yield share, (piece.is_newer, packed(rows))
-    except GraphError as fault:
-        # In Spark's own words it would lose what it is.
-        yield 0, fault
+def _hash_partition(rows: pa.Table, shares: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of each share, by the checksum of their ids.
+
+    Rows travel as Arrow's own bytes, because Spark has no unsigned numbers, vectors or finer instants.
+    """
+    ids: list[Any] = rows.column(ID).cast(pa.binary()).to_pylist()
+    share = np.fromiter(map(zlib.crc32, ids), np.int64, len(ids)) % shares
+    order = np.argsort(share, kind="stable")
+    ordered = rows.take(order)
+    ends = np.searchsorted(share[order], np.arange(shares + 1))
+    for number in range(shares):
+        if ends[number] < ends[number + 1]:
+            yield number, ordered.slice(int(ends[number]), int(ends[number + 1] - ends[number]))
 
 
-def _compared(sent: Iterable[tuple[int, _Sent]], *, columns: _Columns) -> Iterator[_Told]:
-    removed, added = [columns.older.empty_table()], [columns.newer.empty_table()]
-    for _, each in sent:
-        if isinstance(each, GraphError):
-            yield each
-            return
-        is_newer, body = each
-        (added if is_newer else removed).append(unpacked(body))
-    found = row_changes(pa.concat_tables(removed), pa.concat_tables(added))
-    if found.count:
-        yield packed(found.inserted), packed(found.before), packed(found.after), packed(found.deleted)
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
-def _together(shares: Iterable[tuple[bytes, bytes, bytes, bytes]], columns: _Columns) -> RowChanges:
+def _unpacked(body: bytes) -> pa.Table:
+    return pa.ipc.open_stream(body).read_all()
+
+
+def _together(partitions: Iterable[Any], columns: _Columns) -> RowChanges:
     older, newer = columns.older.empty_table(), columns.newer.empty_table()
-    tables: tuple[list[pa.Table], ...] = ([newer], [older], [newer], [older])
-    for bodies in shares:
-        for some, body in zip(tables, bodies, strict=True):
-            some.append(unpacked(body))
-    inserted, before, after, deleted = (pa.concat_tables(some) for some in tables)
-    return RowChanges(inserted, before, after, deleted)
+    tables = {"inserted": [newer], "before": [older], "after": [newer], "deleted": [older]}
+    for row in partitions:
+        for name, some in tables.items():
+            some.append(_unpacked(row[name]))
+    return RowChanges(*(pa.concat_tables(tables[name]) for name in _CHANGES))

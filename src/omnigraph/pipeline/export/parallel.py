@@ -69,7 +69,7 @@ def export_parallel(
             frame = read_frame(spark, place, snapshot.record, entity.type_key)
             ranged = frame.repartitionByRange(files, ID).sortWithinPartitions(ID)
             task = _Task(str(folder), entity, format, snapshot.table(entity.type_key).schema)
-            with job_group(spark.sparkContext, UlidSource(), what="export"):
+            with job_group(spark, UlidSource(), what="export"):
                 rows = ranged.mapInArrow(task, "part bigint, path string").collect()
             for part, row in enumerate(sorted(rows, key=lambda row: int(row["part"]))):
                 name = f"{number:03}-{entity.kind}-{entity.name}-{part:05}.{format}"

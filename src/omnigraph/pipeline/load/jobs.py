@@ -1,99 +1,89 @@
-"""Jobs on Spark: run to their end, watched, cancelled when nobody waits any more, and their faults in words."""
+"""Run the Spark jobs of a load: with progress, cancellation, and failures as one sentence."""
 
-from collections.abc import Callable
-from typing import Any, Protocol
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 
-from pyspark import RDD, SparkContext
+import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+from pyspark.sql import DataFrame, SparkSession
 
+from omnigraph import limits
 from omnigraph.errors import GraphError, LimitError, UnavailableError
 from omnigraph.ids import IdSource
 from omnigraph.pipeline.jobs import job_group, reason_in
-from omnigraph.pipeline.load.how_far import LoadProgress
+from omnigraph.pipeline.load.how_far import LoadProgress, Watch, ignore_progress
 from omnigraph.pipeline.load.request import LoadRequest
-from omnigraph.pipeline.load.watching import watched
+from omnigraph.pipeline.session import TaskProgress
 
 _FULL = ("No space left on device", "os error 28", "Disk quota exceeded", "File too large")
-
-
-class Collects(Protocol):
-    """Work whose outcome can be collected, as an RDD's can."""
-
-    def collect(self) -> list[Any]:
-        """All of it, here."""
-        ...
-
-
-class Kept:
-    """Work that Spark was told to keep, worked out.
-
-    A job on top of work that is not kept yet needs two Python processes for every task, one above the other, and each
-    new one has to import everything first. Counting in Java needs one.
-    """
-
-    def __init__(self, work: "RDD[Any]") -> None:
-        self._work = work
-
-    def collect(self) -> list[Any]:
-        """Nothing comes here: how many batches there are."""
-        return [self._work._jrdd.count()]
+# Raised by a question to a session that was stopped meanwhile.
+_GONE = (Py4JError, OSError, AttributeError)
 
 
 class Jobs:
     """The jobs of one load."""
 
-    def __init__(self, context: SparkContext, request: LoadRequest, ids: IdSource) -> None:
-        self.context = context
+    def __init__(self, session: SparkSession, request: LoadRequest, ids: IdSource) -> None:
+        self.session = session
         self._request = request
         self._ids = ids
 
-    def run(self, stage: str, work: Collects, *, rows: Callable[[], int] | None = None) -> list[Any]:
-        """Run a job to its end; one that is not waited for any more is cancelled.
-
-        Args:
-            stage (str): what it does, in one word.
-            work (Collects): what to collect.
-            rows (Callable[[], int] | None): how many records there are so far.
-
-        Returns:
-            list[Any]: what came of it, once for each task.
+    def run(self, stage: str, frame: DataFrame) -> pa.Table:
+        """Return the rows of a frame.
 
         Raises:
-            UnavailableError: it failed.
+            UnavailableError: the job failed.
             LimitError: a disk is full.
         """
-        total = LoadProgress(stage, bytes_total=self._request.bytes)
+        started = LoadProgress(stage, bytes_total=self._request.bytes)
         with (
-            job_group(self.context, self._ids, what=f"load: {stage}", fault=spark_fault) as group,
-            watched(self._request.watch, total, self.context, group, rows),
+            job_group(self.session, self._ids, what=f"load: {stage}", fault=spark_fault) as tag,
+            _reported(self._request.watch, started, self.session, tag),
         ):
-            return work.collect()
+            return frame.toArrow()
 
 
-def spark_fault(said: str) -> GraphError:
-    """What to say when a job failed.
+@contextmanager
+def _reported(watch: Watch, started: LoadProgress, session: SparkSession, tag: str) -> Iterator[None]:
+    """Report the share of completed tasks until the block ends."""
+    if watch is ignore_progress:
+        yield
+        return
+    over, tasks = threading.Event(), TaskProgress(session, tag)
 
-    Args:
-        said (str): what Spark says.
+    def report() -> None:
+        while not over.wait(limits.LOAD_PROGRESS_S):
+            try:
+                share = tasks.share()
+            except _GONE:
+                return  # the session was stopped, by Ctrl-C for one; the job itself fails with it
+            watch(replace(started, bytes=int(started.bytes_total * share)))
 
-    Returns:
-        GraphError: what it means, and what to do.
-    """
-    return fault_of(said) or UnavailableError(
-        f"Spark could not finish the load, so nothing was loaded; load again: {reason_in(said)}",
+    watch(started)
+    reporter = threading.Thread(target=report, name="load-progress", daemon=True)
+    reporter.start()
+    try:
+        yield
+    finally:
+        over.set()
+        reporter.join()
+        tasks.close()
+    watch(replace(started, bytes=started.bytes_total))
+
+
+def spark_fault(message: str) -> GraphError:
+    """Return the error for a job that failed with a message of Spark."""
+    return fault_of(message) or UnavailableError(
+        f"Spark could not finish the load, so nothing was loaded; load again: {reason_in(message)}",
         code="spark_job_failed",
     )
 
 
-def fault_of(said: str) -> GraphError | None:
-    """What a fault means that is not the load's own; None for one that is not known.
-
-    Args:
-        said (str): what the system says.
-
-    Returns:
-        GraphError | None: what it means, and what to do.
-    """
-    if not any(words in said for words in _FULL):
+def fault_of(message: str) -> GraphError | None:
+    """Return the error for a full disk; None if the message is about something else."""
+    if not any(words in message for words in _FULL):
         return None
     return LimitError(
         "the disk is full, so nothing was loaded: make room where the graph is and where Spark keeps its temporary "

@@ -103,7 +103,7 @@ def located(problems: Iterable[Problem], sources: "tuple[Source, ...]") -> list[
     found: list[Located] = []
     for number, of_one in groupby(ordered, key=lambda each: each.source):
         source, some = sources[number], list(of_one)
-        if unit_of(source) is Unit.LINE:
+        if unit_of(source) is Unit.LINE and not source.is_frame:
             places: list[tuple[int, str | None]] = [*lines_at(source, [each.position for each in some])]
         else:
             places = [(each.position, None) for each in some]

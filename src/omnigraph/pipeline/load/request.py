@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from omnigraph import limits
 from omnigraph.errors import GraphError, InvalidRequestError, LimitError
@@ -18,6 +19,21 @@ from omnigraph.transaction.write_set import WriteSet
 
 
 @dataclass(frozen=True, slots=True)
+class FrameToLoad:
+    """A Spark frame whose rows are loaded.
+
+    Attributes:
+        name: for messages.
+        frame: a `DataFrame`.
+        type_key: the type of its rows; None for one column of JSON lines.
+    """
+
+    name: str
+    frame: Any
+    type_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadRequest:
     """A load, decided in all its parts.
 
@@ -25,7 +41,7 @@ class LoadRequest:
         sources: the files.
         mode: what to do about entities that are there already.
         columns: whose rows files with columns hold.
-        tables: the same of each file by itself, where they hold rows of several types.
+        frames: Spark frames to load, in the place of files.
         keeps_rejects: put records aside that cannot be loaded, and load the others.
         max_rejects: how many at most; None for as many as can be held at once.
         watch: whom to tell how far it is.
@@ -34,7 +50,7 @@ class LoadRequest:
     sources: tuple[Source, ...]
     mode: Mode
     columns: Columns | None = None
-    tables: tuple[Columns, ...] = ()
+    frames: tuple[FrameToLoad, ...] = ()
     keeps_rejects: bool = False
     max_rejects: int | None = None
     watch: Watch = ignore_progress
@@ -42,8 +58,8 @@ class LoadRequest:
     @property
     def named_types(self) -> tuple[str, ...]:
         """The types whose rows files with columns hold, be there none."""
-        named = self.tables if self.columns is None else (self.columns, *self.tables)
-        return tuple(dict.fromkeys(each.entity.type_key for each in named))
+        named = [] if self.columns is None else [self.columns.entity.type_key]
+        return tuple(dict.fromkeys((*named, *(frame.type_key for frame in self.frames if frame.type_key is not None))))
 
     @property
     def bytes(self) -> int:
@@ -140,26 +156,6 @@ def _edge(schema: Schema, name: str) -> EdgeType:
 
 def _wrong(message: str) -> InvalidRequestError:
     return InvalidRequestError(message, code=OPTION)
-
-
-def tables_of(schema: Schema, type_keys: tuple[str, ...]) -> tuple[Columns, ...]:
-    """Whose rows each file holds, by the keys of types.
-
-    Args:
-        schema (Schema): the types there are.
-        type_keys (tuple[str, ...]): one for each file.
-
-    Returns:
-        tuple[Columns, ...]: likewise.
-
-    Raises:
-        InvalidRequestError: there is no such type.
-    """
-    found = [(key, schema.entity(key)) for key in type_keys]
-    for key, entity in found:
-        if entity is None:
-            raise InvalidRequestError(f"unknown type '{key}'")
-    return tuple(Columns(entity, {}) for _, entity in found if entity is not None)
 
 
 def operation(

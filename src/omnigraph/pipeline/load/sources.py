@@ -77,6 +77,7 @@ class Source:
         strict: one JSON object per line and nothing else; otherwise a stream of JSON values.
         storage_options: how to reach an address, for workers whose environment does not say; keys may be among them.
         partitions: the columns that its folders name.
+        is_frame: it is a partition of a Spark frame; positions of records are their numbers.
     """
 
     index: int
@@ -89,6 +90,7 @@ class Source:
     strict: bool = True
     storage_options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     partitions: tuple[Partition, ...] = ()
+    is_frame: bool = False
 
     @property
     def named(self) -> bool:

@@ -1,23 +1,20 @@
-"""A load on Spark: workers read, check and write; the driver sees to it that all of it becomes one commit.
+"""A load on Spark: workers parse, check and write rows; the driver makes one commit of them.
 
-    read      one task per piece of the files: parse, check, write rows apart, send off what must be compared
-    judge     one task per share of the keys, against the rows that are there: this alone runs again when others wrote
-    stage     one version per type, of the files that were written
+    read      one task per piece of a file, or per partition of a frame: parse, check, write fragments
+    validate  joins of the keys of the new rows with each other and with the snapshot; runs again if others commit first
+    stage     one version per type, of the fragments that were written
     publish   one entry
 
-Nothing of it is visible before the last step. An intent is on the store from the first file on, so that no sweep takes
-what is being written, and whoever finds it later knows that a load was under way.
+Nothing of it is visible before the last step. An intent is on the store before the first fragment, so that no sweep
+deletes what is being written, and a later process knows that a load was under way.
 """
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from omnigraph import limits
@@ -26,26 +23,23 @@ from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.intent import Intent
 from omnigraph.pipeline.aside import go_on
-from omnigraph.pipeline.load.blocks import Piece, pieces_of
-from omnigraph.pipeline.load.jobs import Jobs, Kept, fault_of
-from omnigraph.pipeline.load.judging import Verdict
-from omnigraph.pipeline.load.keys import Places, piece_and_row
+from omnigraph.pipeline.columns import arrow_schema, table_columns
+from omnigraph.pipeline.load.blocks import pieces_of
+from omnigraph.pipeline.load.jobs import Jobs, fault_of
+from omnigraph.pipeline.load.local import LocalLoad
+from omnigraph.pipeline.load.pieces import Pieces
 from omnigraph.pipeline.load.reading import Reading
 from omnigraph.pipeline.load.request import Loaded, LoadRequest, operation, refuse_or_keep
-from omnigraph.pipeline.load.rounds import Rounds, is_key
-from omnigraph.pipeline.load.sources import OPTION
-from omnigraph.pipeline.load.tasks import (
-    RESULT,
-    PieceResult,
-    Sent,
-    Work,
-    read_piece,
-)
-from omnigraph.pipeline.session import spark_session
+from omnigraph.pipeline.load.sources import OPTION, Format, Source
+from omnigraph.pipeline.load.tabular import Columns
+from omnigraph.pipeline.load.tasks import PieceResult, Places, Work, read_frame, read_lines, read_pieces, results_in
+from omnigraph.pipeline.load.validator import LoadValidator, Validated
+from omnigraph.pipeline.session import is_session, is_stopped, spark_session
 from omnigraph.pipeline.settings import SparkSettings
-from omnigraph.storage.id_column import IdColumn
+from omnigraph.storage.layout import table_schema
 from omnigraph.storage.object_store import StoreError
-from omnigraph.storage.tables.distributed_write import FilesToStage, WrittenFile, stage_files
+from omnigraph.storage.tables.addresses import NO_ADDRESSES
+from omnigraph.storage.tables.distributed_write import FilesToStage, stage_files
 from omnigraph.storage.tables.location import location_of
 from omnigraph.storage.tables.tables import StagedVersion
 from omnigraph.transaction.accepted import Accepted, refuse_other_schema
@@ -56,7 +50,8 @@ from omnigraph.transaction.mode import Mode
 from omnigraph.transaction.write import Operation
 from omnigraph.transaction.write_set import WriteSet
 
-_NO_PLACES: Places = np.empty(0, np.uint64)
+_NO_PLACES: Places = np.empty(0, np.int64)
+_PIECES = 8  # of a load that is smaller than so many of the usual size
 
 
 @contextmanager
@@ -70,31 +65,30 @@ def spark_load(
     actor: str | None,
     writes: bool,
     spark: object,
-) -> Iterator["SparkLoad"]:
-    """Read the files of a load on Spark; what they hold is to be published within the block.
+) -> Iterator["SparkLoad | LocalLoad"]:
+    """Read the input of a load on Spark, to be published within the block.
 
     Args:
-        accepted (Accepted): the schema.
-        request (LoadRequest): what to load.
-        reading (Reading): how the files are read.
-        branch (str): the branch whose state the load starts from.
-        actor (str | None): who.
-        writes (bool): False where nothing is to be written.
-        spark (object): a session, or settings for one.
+        branch: the branch whose state the load starts from.
+        writes: False for a dry run.
+        spark: a session, or settings for one.
 
     Yields:
-        SparkLoad: the files read; its operation may run any number of times.
+        SparkLoad | LocalLoad: its operation may run any number of times.
 
     Raises:
-        GraphError: a record cannot be loaded, and nothing may be put aside.
+        GraphError: a record cannot be loaded, and records may not be rejected.
         UnavailableError: Spark failed; nothing was written that anybody sees.
     """
     session = _session(spark)
+    if not request.frames and request.bytes <= limits.LOAD_NEAR_BYTES:
+        # A load that takes a fraction of a second needs no cluster.
+        yield LocalLoad(accepted, request, reading)
+        return
     if not writes:
-        begun = SparkLoad(parts, accepted, request, reading, branch=branch, session=session, noted=None)
-        with closing(begun):
-            begun.read()
-            yield begun
+        started = SparkLoad(parts, accepted, request, reading, branch=branch, session=session, noted=None)
+        started.read()
+        yield started
         return
     head = parts.log.live_head(branch)
     intent = Intent(
@@ -110,23 +104,23 @@ def spark_load(
     )
     with parts.intents.noted(intent) as noted:
         reached(Failpoint.LOAD_NOTED)
-        begun = SparkLoad(parts, accepted, request, reading, branch=branch, session=session, noted=noted)
+        started = SparkLoad(parts, accepted, request, reading, branch=branch, session=session, noted=noted)
         try:
-            with closing(begun):
-                begun.read()
-                yield begun
+            started.read()
+            yield started
         except (Exception, KeyboardInterrupt):
-            begun.forget_files()
-            begun.clear_note()
+            started.delete_files()
+            started.clear_note()
             raise
-        begun.clear_note()
+        started.clear_note()
 
 
 def _session(spark: object) -> SparkSession:
-    if isinstance(spark, SparkSession):
-        if spark.sparkContext._jsc is None:
+    if is_session(spark):
+        session: SparkSession = spark  # type: ignore[assignment]  # a session of Spark Connect is of another class
+        if is_stopped(session):
             raise InvalidRequestError("the Spark session given was stopped: give one that runs, or none", code=OPTION)
-        return spark
+        return session
     if spark is not None and not isinstance(spark, SparkSettings):
         raise InvalidRequestError(
             f"a load runs on a Spark session, or on one made with SparkSettings; a {type(spark).__name__} is neither",
@@ -155,59 +149,62 @@ class SparkLoad:
         self._request = request
         self._noted = noted
         self._cleared = noted is None
-        context = session.sparkContext
-        cores = max(context.defaultParallelism, 1)
-        total = request.bytes
-        piece_bytes = min(limits.LOAD_PIECE_BYTES, max(limits.LOAD_PIECE_BYTES_MIN, total // (2 * cores)))
-        self._pieces = pieces_of(request.sources, piece_bytes=piece_bytes)
         head = parts.log.live_head(branch)
         self._work = Work(
             reading=reading,
             place=location_of(parts.tables),
             pins={} if noted is None else dict(head.tables),
-            shares=max(cores, -(-total // limits.LOAD_SHARE_BYTES)),
-            each=request.keeps_rejects,
-            merges=request.mode is Mode.MERGE,
+            keeps_rejects=request.keeps_rejects,
         )
-        self._jobs = Jobs(context, request, parts.ids)
-        self._told = context.accumulator(0)
-        pieces = context.parallelize(self._pieces, max(len(self._pieces), 1))
-        self._sent = pieces.flatMap(partial(_read, work=self._work, told=self._told)).persist(StorageLevel.DISK_ONLY)
-        self._rounds = Rounds(request, self._work, self._jobs, self._pieces, sent=self._sent)
-        self._results: list[PieceResult] = []
+        self._jobs = Jobs(session, request, parts.ids)
+        self._pieces = Pieces()
         self._handed_over = False
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Read all files.
+        """Parse and write all rows.
 
         Raises:
-            GraphError: a record cannot be loaded, and nothing may be put aside.
+            GraphError: a record cannot be loaded, and records may not be rejected.
         """
-        # Of a small load the keys come along: judging them here is quicker than sending them off.
-        near = self._request.bytes <= limits.LOAD_NEAR_BYTES
-        told = self._told
-        self._jobs.run("reading", Kept(self._sent), rows=lambda: int(told.value))
-        came = self._jobs.run("gathering", self._sent if near else self._sent.filter(_is_result))
-        self._rounds.near = [each for each in came if is_key(each)] if near else None
-        self._results = sorted((result for share, result in came if share == RESULT), key=lambda each: each.piece)
+        if self._request.frames:
+            self._read_frames()
+        else:
+            size = min(limits.LOAD_PIECE_BYTES, max(limits.LOAD_PIECE_BYTES_MIN, self._request.bytes // _PIECES))
+            pieces = pieces_of(self._request.sources, piece_bytes=size)
+            results = results_in(self._jobs.run("reading", read_pieces(self._jobs.session, pieces, self._work)))
+            self._pieces = Pieces(pieces, results)
         reached(Failpoint.LOAD_READ)
-        for each in self._results:
-            if each.fault is not None:
-                raise fault_of(each.fault.message) or each.fault
-        self._rounds.type_keys = self.type_keys
-        self._problems = [problem for each in self._results for problem in each.problems]
-        refuse_or_keep(self._request, self._problems)
+        for result in self._pieces.results:
+            if result.fault is not None:
+                raise fault_of(result.fault.message) or result.fault
+        refuse_or_keep(self._request, self._pieces.problems)
 
-    def close(self) -> None:
-        """Let Spark forget what was sent off."""
-        self._sent.unpersist()
+    def _read_frames(self) -> None:
+        """Write the rows of frames as fragments; each partition with rows is a source of its own."""
+        results: list[PieceResult] = []
+        sources: list[Source] = []
+        self._pieces = Pieces(results=results, is_frames=True)
+        for number, given in enumerate(self._request.frames):
+            entity = None if given.type_key is None else self._accepted.schema.entity(given.type_key)
+            if entity is None:
+                frame, format = read_lines(given.frame, self._work), Format.JSONL
+            else:
+                types = table_columns(arrow_schema(given.frame.schema), table_schema(entity))
+                frame = read_frame(given.frame, number, Columns(entity, {}), self._work, types=types, name=given.name)
+                format = Format.PARQUET
+            for result in results_in(self._jobs.run("reading", frame)):
+                name = f"{given.name}, partition {result.piece}"
+                result.piece = len(results)
+                results.append(result)
+                sources.append(Source(len(sources), name, "", 0, format, is_frame=True))
+        self._request = replace(self._request, sources=tuple(sources))
 
     @property
     def type_keys(self) -> frozenset[str]:
         """The types there are records of."""
-        return frozenset((*self._request.named_types, *(key for each in self._results for key in each.rows)))
+        return self._pieces.type_keys | frozenset(self._request.named_types)
 
     @property
     def operation(self) -> Operation:
@@ -218,28 +215,27 @@ class SparkLoad:
         # The intent of the write is put after the files: it protects them from then on, if that of this load stands.
         return replace(made, recheck_after_intent=self._noted.check_stands, since_us=self._noted.put_at_us())
 
-    # -- judging ------------------------------------------------------------------------------------------------------
+    # -- validating and staging ---------------------------------------------------------------------------------------
 
     def run(self, staging: WriteSet) -> None:
-        """Judge the rows against a snapshot, and put them into a write; may run again on a newer one.
-
-        Args:
-            staging (WriteSet): the write.
+        """Validate the rows against a snapshot, and put them into a write; may run again on a newer one.
 
         Raises:
-            GraphError: a record breaks a rule, and nothing may be put aside.
+            GraphError: a record breaks a rule, and records may not be rejected.
         """
         refuse_other_schema(self._accepted, staging)
         replaced = self.type_keys if self._request.mode is Mode.OVERWRITE else frozenset()
-        problems = list(self._problems)
-        verdict, dropped = self._rounds.judged(staging.snapshot, replaced, problems)
+        problems = list(self._pieces.problems)
+        validator = LoadValidator(self._request, self._work, self._jobs, self._pieces)
+        found = validator.validate(staging.snapshot, replaced, problems)
         reached(Failpoint.LOAD_JUDGED)
         go_on()  # the last moment at which nothing has to be taken back
         self.loaded.rejects = refuse_or_keep(self._request, problems) if problems else ()
-        self.loaded.counts = {key: self._rows(key) - len(dropped.get(key, ())) for key in sorted(self.type_keys)}
+        self.loaded.counts = {
+            key: self._pieces.rows(key) - len(found.rejected.get(key, ())) for key in sorted(self.type_keys)
+        }
         for key in sorted(self.type_keys):
-            superseded = np.concatenate([_NO_PLACES, *verdict.superseded.get(key, [])])
-            files = self._files(key, np.concatenate([dropped.get(key, _NO_PLACES), superseded]), verdict, replaced)
+            files = self._files(key, found, replaces=key in replaced)
             staging.read_whole(key)
             staging.change_table(key, partial(self._staged, files=files), keeps_content=False)
             for end in self._accepted.rules.types[key].ends:
@@ -248,34 +244,16 @@ class SparkLoad:
             for end in self._accepted.rules.arrivals.get(key, ()):
                 staging.read_whole(end.type_key)
 
-    # -- staging ------------------------------------------------------------------------------------------------------
-
-    def _rows(self, key: str) -> int:
-        return sum(each.rows.get(key, 0) for each in self._results)
-
-    def _files(self, key: str, dropped: Places, verdict: Verdict, replaced: frozenset[str]) -> FilesToStage:
-        added: list[WrittenFile] = []
-        short: dict[int, Any] = {}
-        by_piece: dict[int, list[int]] = {}
-        for each in np.unique(dropped).tolist():
-            piece, row = piece_and_row(each)
-            by_piece.setdefault(piece, []).append(row)
-        for result in self._results:
-            rows = np.array(by_piece.get(result.piece, []), np.int64)
-            first = 0
-            for file in result.files.get(key, ()):
-                mine = rows[(rows >= first) & (rows < first + file.rows)] - first
-                if len(mine):
-                    short[len(added)] = mine.astype(np.uint64)
-                added.append(file)
-                first += file.rows
+    def _files(self, key: str, found: Validated, *, replaces: bool) -> FilesToStage:
+        skipped = [found.rejected.get(key, _NO_PLACES), found.superseded.get(key, _NO_PLACES)]
+        added, dropped = self._pieces.without(key, np.concatenate(skipped))
         return FilesToStage(
-            added=tuple(added),
-            dropped=short,
-            removed=np.concatenate([_NO_PLACES, *verdict.removed.get(key, [])]),
-            replaces=key in replaced,
-            updated_ids=_ids(verdict.updated.get(key, [])),
-            deleted_ids=_ids(verdict.deleted.get(key, [])),
+            added=added,
+            dropped=dropped,
+            removed=found.removed.get(key, NO_ADDRESSES),
+            replaces=replaces,
+            updated_ids=found.updated.get(key, ()),
+            deleted_ids=found.deleted.get(key, ()),
             ids_max=limits.LOAD_CHANGED_IDS_MAX,
         )
 
@@ -288,7 +266,7 @@ class SparkLoad:
     # -- ending -------------------------------------------------------------------------------------------------------
 
     def clear_note(self) -> None:
-        """Take the note of this load away: it is in the log, or will never be."""
+        """Delete the intent of this load: it is in the log, or will never be."""
         if not self._cleared and self._noted is not None:
             self._cleared = True
             try:
@@ -296,30 +274,17 @@ class SparkLoad:
             except StoreError:
                 self._cleared = False
 
-    def forget_files(self) -> None:
-        """Delete what was written, as far as it is known; the rest is found by the next sweep.
+    def delete_files(self) -> None:
+        """Delete files that were written, as far as they are known; the rest is found by the next sweep.
 
-        What was handed over to the write is not touched: it may be in the log by now, be it unknown to us.
+        Files that were handed over to the write stay: they may be in the log by now.
         """
         if self._handed_over:
             return
-        pins = self._work.pins
-        for result in self._results:
+        for result in self._pieces.results:
             for key, files in result.files.items():
                 for file in files:
                     try:
-                        self._parts.table_files.delete(f"{pins[key].table}/{file.path}")
+                        self._parts.table_files.delete(f"{self._work.pins[key].table}/{file.path}")
                     except StoreError:
                         return
-
-
-def _read(piece: Piece, *, work: Work, told: Any) -> Iterator[Sent]:  # noqa: ANN401  (Spark's counter)
-    return read_piece(piece, work, told)
-
-
-def _is_result(sent: Sent) -> bool:
-    return sent[0] == RESULT
-
-
-def _ids(parts: list[Any]) -> IdColumn:
-    return IdColumn(pa.chunked_array([each for each in parts if len(each)], pa.string()))

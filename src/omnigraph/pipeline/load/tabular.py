@@ -81,6 +81,21 @@ def tabular_records(piece: Piece, columns: Columns) -> Iterator[Batch]:
         raise wrongly_packed(source, fault) from fault
 
 
+def frame_records(batches: Iterator[pa.RecordBatch], columns: Columns, types: pa.Schema, name: str) -> Iterator[Batch]:
+    """Yield the rows of a partition of a frame, numbered from one, in the Arrow types of the table."""
+    number = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        try:
+            arrays: list[Any] = [batch.column(field.name).cast(field.type) for field in types]
+        except pa.ArrowException as fault:
+            raise InvalidRequestError(f"{name} cannot be read after row {number}: {fault}") from fault
+        table = _named(pa.Table.from_arrays(arrays, schema=types), columns, name)
+        yield Batch(columns.entity, table, np.arange(number + 1, number + 1 + len(table), dtype=np.int64))
+        number += len(table)
+
+
 def _parquet(file: Any) -> Iterator[pa.Table]:  # noqa: ANN401  (any open file)
     whole = file if hasattr(file, "seekable") else pa.BufferReader(file.read(-1))
     with pyarrow.parquet.ParquetFile(whole) as opened:

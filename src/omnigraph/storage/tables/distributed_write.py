@@ -5,17 +5,18 @@ until the driver stages one; files of a process that failed, or that repeated an
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from lance.file import LanceFileReader
 from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import InternalError
 from omnigraph.model.commit import Pin
-from omnigraph.storage.id_column import IdColumn, id_array
+from omnigraph.storage.id_column import IdColumn, id_array, is_known
 from omnigraph.storage.tables.addresses import (
     NO_ADDRESSES,
     Addresses,
@@ -37,6 +38,8 @@ from omnigraph.storage.tables.stage_rows import make_version, replace_content
 from omnigraph.storage.tables.staged_version import OpenStagedVersion, StagedVersion, as_staged, unchanged
 from omnigraph.storage.tables.table import ID
 from omnigraph.storage.tables.tables import Tables
+
+_READ_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,27 @@ def write_files(tables: Tables, base: Pin, rows: pa.Table) -> tuple[WrittenFile,
         WrittenFile(json.dumps(fragment.to_json()), fragment.num_rows, f"data/{fragment.files[0].path}")
         for fragment in written
     )
+
+
+def read_file(tables: Tables, base: Pin, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns of the rows in a file that no version has yet.
+
+    Args:
+        base: the version that the rows were written for.
+        path: of the file, under the table's folder.
+    """
+    handles = tables._handles
+    with mapped(base.table, base.version):
+        reader = LanceFileReader(
+            f"{handles._uri}/{base.table}/{path}", storage_options=handles.storage_options, columns=list(columns)
+        )
+        rest = iter(reader.read_all(batch_size=_READ_ROWS).to_batches())
+    while True:
+        with mapped(base.table, base.version):
+            batch = next(rest, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def rewrite_files(tables: Tables, base: Pin, numbers: Sequence[int]) -> list[str]:
@@ -163,7 +187,7 @@ def _without(made: Handle, short: "Mapping[tuple[str, ...], Offsets]") -> tuple[
 
 def _inserted(made: Handle, present: Sequence[FragmentMetadata], files: FilesToStage) -> Sequence[str]:
     count = sum(fragment.num_rows for fragment in present) - len(files.updated_ids)
-    if count > files.ids_max:
+    if count > files.ids_max or not is_known(files.updated_ids):
         return IdColumn(None, count)
     if not count or not present:
         return ()
