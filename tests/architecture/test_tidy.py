@@ -12,7 +12,7 @@ MODULE_LINES_MAX = 400
 # Packages that have not been rewritten yet. A package leaves this tuple for good.
 PENDING: tuple[str, ...] = (
     "branch",
-    "pipeline",
+    "pipeline/query",
 )
 BANNED_NAME_PARTS = frozenset(
     {"anew", "asked", "nobody", "said", "somebody", "told", "understood", "whoever", "whereabouts"}
@@ -123,7 +123,7 @@ def violations(root: Path, pending: tuple[str, ...] = ()) -> list[str]:
     return [
         f"{path.relative_to(root)}:{line}: {what}"
         for path in sorted(root.rglob("*.py"))
-        if path.relative_to(root).parts[0] not in pending
+        if not any(path.relative_to(root).is_relative_to(package) for package in pending)
         for rule in RULES
         for line, what in rule(path)
     ]

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  (as Spark's own documentat
 
 from omnigraph import limits
 from omnigraph.errors import InvalidRequestError
-from omnigraph.pipeline.analytics.blocks import Array, Blocks, Kernel, Told, blocks_of
+from omnigraph.pipeline.analytics.blocks import Array, Blocks, Kernel, Messages, blocks_of
 from omnigraph.pipeline.analytics.components import connected_components
 from omnigraph.pipeline.analytics.cores import core_numbers
 from omnigraph.pipeline.analytics.degrees import degrees
@@ -149,7 +149,7 @@ class Counted(Blocks):
         super().__init__(blocks.size, blocks.names, blocks.far, blocks.near)
         object.__setattr__(self, "rounds", 0)
 
-    def tell(self, kernel: Kernel, known: object) -> Iterator[Told]:
+    def tell(self, kernel: Kernel, known: object) -> Iterator[Messages]:
         object.__setattr__(self, "rounds", self.rounds + 1)
         return super().tell(kernel, known)
 

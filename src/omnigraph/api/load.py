@@ -12,7 +12,7 @@ from omnigraph.api.results import LoadResult
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import branches
 from omnigraph.errors import GraphError, InternalError, InvalidRequestError, NotFoundError, OutcomeUnknownError
-from omnigraph.pipeline.aside import aside
+from omnigraph.pipeline.interruptible import interruptible
 from omnigraph.pipeline.load.how_far import LoadProgress, ignore_progress
 from omnigraph.pipeline.load.local import LocalLoad
 from omnigraph.pipeline.load.reading import Reading
@@ -99,7 +99,11 @@ def load(
             return opened.loaded, receipt, created
 
     try:
-        work = schemas.under_the_branch_schema if options.engine == LOCAL else aside(schemas.under_the_branch_schema)
+        work = (
+            schemas.under_the_branch_schema
+            if options.engine == LOCAL
+            else interruptible(schemas.under_the_branch_schema)
+        )
         loaded, receipt, created = work(start, load_with)
     except TooManyRejectsError as error:
         if rejects_file is not None:

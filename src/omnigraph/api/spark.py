@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidRequestError, NotFoundError
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.suggest import explain_unknown
-from omnigraph.pipeline.aside import aside
+from omnigraph.pipeline.interruptible import interruptible
 from omnigraph.pipeline.load.request import FrameToLoad
 from omnigraph.pipeline.load.sources import OPTION
 from omnigraph.storage.tables.location import location_of
@@ -160,7 +160,7 @@ class GraphSpark(SparkQueries):
         schema = self._schemas.of(self._parts.log.live_head(branch).schema).schema
         return self._write(schema, frames, chosen, branch, write_options(write))
 
-    @aside
+    @interruptible
     def _write(
         self, schema: Schema, frames: Mapping[str, Any], mode: Mode, branch: str, options: WriteOptions
     ) -> LoadResult:

@@ -37,7 +37,7 @@ class ClassArchive:
         return self.path.with_suffix(f".{os.getpid()}.part")
 
     def options(self) -> list[str]:
-        """What Java must be told: to begin from the archive, or to leave one behind."""
+        """Options of Java that use the archive, or make one."""
         # An archive that no longer fits is passed over, and said to nobody.
         quiet = "-Xlog:disable"
         if self.java.major >= _AHEAD_OF_TIME_MAJOR:
@@ -60,10 +60,8 @@ def class_archive(java: Java, spark_home: Path, spark_version: str, cache: Path 
     """The archive for a Java and a Spark.
 
     Args:
-        java (Java): which Java.
-        spark_home (Path): where Spark is; an archive fits only the very files it was made from.
-        spark_version (str): which Spark.
-        cache (Path | None): the folder of archives; in the user's cache folder by default.
+        spark_home: where Spark is; an archive fits only the very files it was made from.
+        cache: the folder of archives; in the user's cache folder by default.
 
     Returns:
         ClassArchive | None: None where there is no folder that could be written to.

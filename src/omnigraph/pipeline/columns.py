@@ -27,8 +27,8 @@ def spark_schema(columns: pa.Schema, names: Sequence[str] | None = None) -> Stru
     """How Spark sees columns of a table.
 
     Args:
-        columns (pa.Schema): the table's.
-        names (Sequence[str] | None): which of them, in which order; all by default.
+        columns: the table's.
+        names: which of them, in which order; all by default.
 
     Returns:
         StructType: the same names; what a table never leaves out is never null.
@@ -42,7 +42,7 @@ def arrow_schema(columns: StructType) -> pa.Schema:
     """The Arrow columns that Spark wants for columns of its own.
 
     Args:
-        columns (StructType): Spark's.
+        columns: Spark's.
 
     Returns:
         pa.Schema: instants in UTC.
@@ -54,8 +54,8 @@ def cast_batch(rows: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
     """Rows in exactly these columns.
 
     Args:
-        rows (pa.RecordBatch): has columns of these names, perhaps of other types, perhaps more.
-        columns (pa.Schema): what is wanted.
+        rows: has columns of these names, perhaps of other types, perhaps more.
+        columns: what is wanted.
 
     Returns:
         pa.RecordBatch: the same values.
@@ -71,8 +71,8 @@ def table_columns(columns: pa.Schema, table: pa.Schema) -> pa.Schema:
     """Columns that came from Spark, in the types of a table where Spark has none like them.
 
     Args:
-        columns (pa.Schema): as Spark has them.
-        table (pa.Schema): the table's.
+        columns: as Spark has them.
+        table: the table's.
 
     Returns:
         pa.Schema: the same names; everything but decimals of whole numbers is left to whoever checks the rows.

@@ -30,12 +30,10 @@ def read_frame(
     """A type at a commit, as a frame.
 
     Args:
-        spark (SparkSession): the session.
-        place (TablesLocation): where the graph's tables are.
-        record (Record): the commit.
-        type_key (str): the type.
-        columns (Sequence[str] | None): which columns are read; all by default.
-        where (str | None): a condition in SQL that the scan judges.
+        place: where the graph's tables are.
+        record: the commit.
+        columns: which columns are read; all by default.
+        where: a condition in SQL that the scan judges.
 
     Returns:
         DataFrame: shows this commit for ever.
@@ -58,14 +56,14 @@ def read_frame(
 def query_frame(
     spark: SparkSession, place: TablesLocation, record: Record, names: Mapping[str, str], text: str
 ) -> DataFrame:
-    """A query in SQL over the types of a commit, of which no more is read than it needs.
+    """Run a SQL query over the types of a commit, reading only the columns and rows that it needs.
 
     Args:
-        spark (SparkSession): the session; its own views are there as well, and are left as they are.
-        place (TablesLocation): where the graph's tables are.
-        record (Record): the commit.
-        names (Mapping[str, str]): by type key, what the type is called in the text.
-        text (str): the query.
+        spark: the session; its own views are there as well, and are left as they are.
+        place: where the graph's tables are.
+        record: the commit.
+        names: by type key, what the type is called in the text.
+        text: the query.
 
     Returns:
         DataFrame: its answer, when it is asked for.
@@ -94,13 +92,13 @@ def query_frame(
 
 
 def _narrowed(spark: SparkSession, pinned: PinnedTable, columns: StructType, some: Needed) -> DataFrame:
-    """All columns of a type, of which those that nobody looks at are null; and no row that would be dropped."""
-    read = StructType([each for each in columns if each.name in some.columns] or [columns["id"]])
+    """Read a type with unused columns as null, and without rows that the query would drop."""
+    read = StructType([field for field in columns if field.name in some.columns] or [columns["id"]])
     frame = _frame(spark, pinned, read, some.where)
     return frame.select(
         *(
-            frame[each.name] if each.name in read.names else F.lit(None).cast(each.dataType).alias(each.name)
-            for each in columns
+            frame[field.name] if field.name in read.names else F.lit(None).cast(field.dataType).alias(field.name)
+            for field in columns
         )
     )
 
@@ -122,8 +120,8 @@ def view_names(schema: Schema, prefix: str = "") -> dict[str, str]:
     """What the views of a graph's types are called: their names; an edge type named like a node type gets an ending.
 
     Args:
-        schema (Schema): the types there are.
-        prefix (str): goes before the names.
+        schema: the types there are.
+        prefix: goes before the names.
 
     Returns:
         dict[str, str]: by type key.
@@ -146,8 +144,8 @@ def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     """The types of names.
 
     Args:
-        schema (Schema): the types there are.
-        names (Sequence[str]): names of node types, else edge types, or type keys.
+        schema: the types there are.
+        names: names of node types, else edge types, or type keys.
 
     Returns:
         dict[str, str]: type keys by these names.
@@ -159,7 +157,7 @@ def chosen_types(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     for name in names:
         entity = schema.entity(name) if ":" in name else schema.node(name) or schema.edge(name)
         if entity is None:
-            known = (each.name for each in schema.entities)
+            known = (field.name for field in schema.entities)
             raise InvalidRequestError(explain_unknown("unknown type", name, known), code="type_not_found")
         if entity.type_key in found.values():
             raise InvalidRequestError(f"the type '{entity.name}' is given twice")

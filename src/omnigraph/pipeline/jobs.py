@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from omnigraph.errors import GraphError, UnavailableError
 from omnigraph.ids import IdSource
-from omnigraph.pipeline.aside import cancellable
+from omnigraph.pipeline.interruptible import cancellable
 from omnigraph.pipeline.session import tagged
 
 _PYTHON_ERROR = re.compile(r"[A-Za-z_.]*(Error|Exception|Interrupt|Exit)\b.*")

@@ -26,7 +26,7 @@ def this_machine(cgroup: Path = _CGROUP) -> Machine:
     """What this process may use of the machine it is on.
 
     Args:
-        cgroup (Path): where control groups are mounted.
+        cgroup: where control groups are mounted.
 
     Returns:
         Machine: the smaller of what the machine has and what the container allows.

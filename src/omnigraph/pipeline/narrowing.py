@@ -36,7 +36,6 @@ class Needed:
     """What is needed of one type.
 
     Attributes:
-        columns: which columns.
         conditions: for each place where the type stands, what its rows must satisfy; None for all of them.
     """
 
@@ -46,23 +45,19 @@ class Needed:
     @property
     def where(self) -> str | None:
         """A condition for all places; None where all rows are needed."""
-        told = [each for each in self.conditions if each is not None]
-        if not told or len(told) < len(self.conditions):
+        known = [item for item in self.conditions if item is not None]
+        if not known or len(known) < len(self.conditions):
             return None
-        return " or ".join(f"({each})" for each in dict.fromkeys(told))
+        return " or ".join(f"({item})" for item in dict.fromkeys(known))
 
 
 def marked(columns: StructType, type_key: str) -> StructType:
     """Columns that say of which type they are, wherever they are found in a plan.
 
-    Args:
-        columns (StructType): the columns.
-        type_key (str): the type.
-
     Returns:
         StructType: the same columns.
     """
-    return StructType([StructField(each.name, each.dataType, each.nullable, {MARK: type_key}) for each in columns])
+    return StructType([StructField(item.name, item.dataType, item.nullable, {MARK: type_key}) for item in columns])
 
 
 def clone_session(spark: SparkSession) -> SparkSession:
@@ -77,8 +72,8 @@ def refuse_commands(session: SparkSession, text: str) -> None:
     """Nothing but a query: a command would be carried out as soon as it is planned.
 
     Args:
-        session (SparkSession): whose language it is.
-        text (str): the statement.
+        session: whose language it is.
+        text: the statement.
 
     Raises:
         InvalidRequestError: it is no query.
@@ -90,7 +85,7 @@ def refuse_commands(session: SparkSession, text: str) -> None:
     java = _java(session)
     parsed = session._jsparkSession.sessionState().sqlParser().parsePlan(text)
     forbidden = [java.java.lang.Class.forName(f"{_LOGICAL}.{name}") for name in ("Command", "ParsedStatement")]
-    if any(kind.isInstance(each) for each in _nodes(parsed) for kind in forbidden):
+    if any(kind.isInstance(item) for item in _nodes(parsed) for kind in forbidden):
         raise InvalidRequestError(_NOT_A_QUERY, code="not_a_query")
 
 
@@ -107,7 +102,7 @@ def needed(frame: DataFrame) -> Mapping[str, Needed]:
     """What a query needs of every type whose columns are marked.
 
     Args:
-        frame (DataFrame): the query.
+        frame: the query.
 
     Returns:
         Mapping[str, Needed]: by type key; a type of which nothing is needed is not there.
@@ -121,39 +116,39 @@ def needed(frame: DataFrame) -> Mapping[str, Needed]:
 
 
 def _look(node: Any, wanted: set[int], above: Any, found: dict[str, Needed], java: Any) -> None:
-    for each in _listed(node.subqueries()):
-        _look(each, _ids(each.output()), None, found, java)
+    for item in _listed(node.subqueries()):
+        _look(item, _ids(item.output()), None, found, java)
     output = _listed(node.output())
-    types = {each.metadata().getString(MARK) for each in output if each.metadata().contains(MARK)}
+    types = {item.metadata().getString(MARK) for item in output if item.metadata().contains(MARK)}
     children, kind = _listed(node.children()), _kind(node)
     if kind == "MapInArrow" and len(types) == 1:
         mine = found.setdefault(types.pop(), Needed())
-        mine.columns |= {each.name() for each in output if each.exprId().id() in wanted}
+        mine.columns |= {item.name() for item in output if item.exprId().id() in wanted}
         mine.conditions.append(_condition(above, java))
         return
     if kind in _HANDS_ON or kind in _NAMES:
         named = _ids(node.references().toSeq())
         below = named if kind in _NAMES else named | wanted
     else:
-        below = {number for each in children for number in _ids(each.output())}
-    for each in children:
-        _look(each, below, node if kind == "Filter" else None, found, java)
+        below = {number for item in children for number in _ids(item.output())}
+    for item in children:
+        _look(item, below, node if kind == "Filter" else None, found, java)
 
 
 def _condition(above: Any, java: Any) -> str | None:
     """What stands right above a table, as far as a scan can judge it."""
     if above is None:
         return None
-    kinds = {each.name(): each.dataType().simpleString() for each in _listed(above.child().output())}
+    kinds = {item.name(): item.dataType().simpleString() for item in _listed(above.child().output())}
     strategy = getattr(java.org.apache.spark.sql.execution.datasources, "DataSourceStrategy$")
     translate = getattr(strategy, "MODULE$").translateFilter
-    told = []
-    for each in _conjuncts(above.condition()):
-        translated = translate(each, False)  # noqa: FBT003  (of Java; no nested columns)
+    known = []
+    for item in _conjuncts(above.condition()):
+        translated = translate(item, False)  # noqa: FBT003  (of Java; no nested columns)
         text = _text(translated.get(), kinds) if translated.isDefined() else None
         if text is not None:
-            told.append(text)
-    return " and ".join(told) or None
+            known.append(text)
+    return " and ".join(known) or None
 
 
 def _conjuncts(condition: Any) -> Iterator[Any]:
@@ -168,7 +163,7 @@ def _text(filter: Any, kinds: Mapping[str, str]) -> str | None:
     """A condition in the words of a scan; None for one that it might judge otherwise."""
     kind = _kind(filter)
     if kind in ("And", "Or"):
-        sides = [_text(each, kinds) for each in (filter.left(), filter.right())]
+        sides = [_text(item, kinds) for item in (filter.left(), filter.right())]
         return None if None in sides else f"({sides[0]} {kind.lower()} {sides[1]})"
     if kind == "Not":
         text = _text(filter.child(), kinds)
@@ -181,7 +176,7 @@ def _text(filter: Any, kinds: Mapping[str, str]) -> str | None:
     if kinds[filter.attribute()] not in _JUDGED:
         return None
     values = list(filter.values()) if kind == "In" else [filter.value()]
-    texts = [_literal(each) for each in values]
+    texts = [_literal(item) for item in values]
     if not texts or None in texts:
         return None
     return f"{column} in ({', '.join(map(str, texts))})" if kind == "In" else f"{column} {_COMPARED[kind]} {texts[0]}"
@@ -202,8 +197,8 @@ def _literal(value: object) -> str | None:
 
 def _nodes(node: Any) -> Iterator[Any]:
     yield node
-    for each in _listed(node.children()):
-        yield from _nodes(each)
+    for item in _listed(node.children()):
+        yield from _nodes(item)
 
 
 def _kind(of: Any) -> str:
@@ -211,7 +206,7 @@ def _kind(of: Any) -> str:
 
 
 def _ids(attributes: Any) -> set[int]:
-    return {int(each.exprId().id()) for each in _listed(attributes)}
+    return {int(item.exprId().id()) for item in _listed(attributes)}
 
 
 def _listed(sequence: Any) -> list[Any]:

@@ -54,7 +54,7 @@ def spark_session(settings: SparkSettings | None = None) -> SparkSession:
     """The Spark session of this process, made now if there is none.
 
     Args:
-        settings (SparkSettings | None): what it should be like; sized to this machine by default.
+        settings: what it should be like; sized to this machine by default.
 
     Returns:
         SparkSession: do not stop it; `stop_spark_session` does, if it is ours.
@@ -72,7 +72,7 @@ def spark_session(settings: SparkSettings | None = None) -> SparkSession:
     with _lock:
         there = active_session()
         if there is not None:
-            _check_it_is_as_asked_for(there, settings)
+            _check_settings(there, settings)
             return there
         stop_spark_session()  # ours may have died
         remote = settings.chosen.get("spark.master", "")
@@ -80,7 +80,7 @@ def spark_session(settings: SparkSettings | None = None) -> SparkSession:
 
 
 def active_session() -> SparkSession | None:
-    """The session that is there already, whoever made it.
+    """Return the running session, of the caller or ours.
 
     Returns:
         SparkSession | None: None where there is none that lives.
@@ -180,7 +180,7 @@ class TaskProgress:
 
 
 def stop_spark_session() -> None:
-    """End our session and its Java process, if there is one; somebody else's is left alone."""
+    """End our session and its Java process, if there is one; a session of the caller goes on."""
     global _ours
     with _lock:
         ours, _ours = _ours, None
@@ -293,7 +293,7 @@ def _forget_the_gateway() -> None:
         connected.shutdown()
 
 
-def _check_it_is_as_asked_for(session: SparkSession, settings: SparkSettings) -> None:
+def _check_settings(session: SparkSession, settings: SparkSettings) -> None:
     has: Any = session.conf if is_remote(session) else session.sparkContext.getConf()
     for key, wanted in settings.chosen.items():
         if wanted.startswith(_REMOTE) and is_remote(session):

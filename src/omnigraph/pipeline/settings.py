@@ -31,7 +31,7 @@ class SparkSettings:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """What was asked for in so many words, as settings of Spark's."""
+        """The settings that the caller chose, as settings of Spark's."""
         chosen = dict(self.conf)
         if self.master is not None:
             chosen["spark.master"] = self.master
@@ -44,7 +44,7 @@ def bytes_of_size(text: str) -> int:
     """The bytes in a text like `2g` or `512m`; a bare number counts mebibytes, as Spark has it.
 
     Args:
-        text (str): the size.
+        text: the size.
 
     Returns:
         int: bytes.
@@ -62,8 +62,8 @@ def heap_bytes(settings: SparkSettings, machine: Machine) -> int:
     """How large the Java heap here may grow.
 
     Args:
-        settings (SparkSettings): what was asked for.
-        machine (Machine): what there is.
+        settings: what was asked for.
+        machine: what there is.
 
     Returns:
         int: what was asked for, else a share of the machine's memory.
@@ -71,23 +71,23 @@ def heap_bytes(settings: SparkSettings, machine: Machine) -> int:
     Raises:
         LimitError: less than Spark needs, or more than the machine has (`spark_memory`).
     """
-    asked = settings.chosen.get("spark.driver.memory")
-    if asked is None:
+    requested = settings.chosen.get("spark.driver.memory")
+    if requested is None:
         share = int(machine.memory_bytes * limits.SPARK_MEMORY_SHARE)
         wanted = max(limits.SPARK_MEMORY_BYTES_MIN, min(share, limits.SPARK_MEMORY_BYTES_USUAL_MAX))
     else:
-        wanted = bytes_of_size(asked)
+        wanted = bytes_of_size(requested)
     if wanted < limits.SPARK_MEMORY_BYTES_MIN:
         raise LimitError(
-            f"Spark needs at least {_told(limits.SPARK_MEMORY_BYTES_MIN)} of memory, and was given {asked}; give "
-            f"it more (driver_memory), or do without Spark where the work is small",
+            f"Spark needs at least {_format_size(limits.SPARK_MEMORY_BYTES_MIN)} of memory, and was given {requested}; "
+            f"give it more (driver_memory), or do without Spark where the work is small",
             code="spark_memory",
         )
     if wanted > machine.memory_bytes:
-        given = f"was given {asked}" if asked is not None else f"needs at least {_told(wanted)}"
+        given = f"was given {requested}" if requested is not None else f"needs at least {_format_size(wanted)}"
         raise LimitError(
-            f"Spark {given} of memory, and this machine has {_told(machine.memory_bytes)}; name a smaller amount "
-            f"(driver_memory) or a larger machine (master)",
+            f"Spark {given} of memory, and this machine has {_format_size(machine.memory_bytes)}; name a smaller "
+            f"amount (driver_memory) or a larger machine (master)",
             code="spark_memory",
         )
     return wanted
@@ -97,10 +97,10 @@ def spark_conf(settings: SparkSettings, machine: Machine, *, folder: Path, pytho
     """Every setting of a session.
 
     Args:
-        settings (SparkSettings): what was asked for; it wins.
-        machine (Machine): what there is.
-        folder (Path): where Spark may keep files while it runs.
-        python (str): the interpreter of its Python workers.
+        settings: what was asked for; it wins.
+        machine: what there is.
+        folder: where Spark may keep files while it runs.
+        python: the interpreter of its Python workers.
 
     Returns:
         dict[str, str]: by Spark's names.
@@ -137,9 +137,6 @@ def spark_conf(settings: SparkSettings, machine: Machine, *, folder: Path, pytho
 def is_local(master: str) -> bool:
     """Whether Spark runs on this machine alone.
 
-    Args:
-        master (str): the master.
-
     Returns:
         bool: also for a cluster of several processes on this machine.
     """
@@ -149,14 +146,11 @@ def is_local(master: str) -> bool:
 def is_one_process(master: str) -> bool:
     """Whether everything runs in the Java process of this session, on the disk of this machine.
 
-    Args:
-        master (str): the master.
-
     Returns:
         bool: False for any cluster; also for one of processes on this machine, which does all as a real one does.
     """
     return master == "local" or master.startswith("local[")
 
 
-def _told(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 1024**3:.1f} GiB" if size >= 1024**3 else f"{size // 1024**2} MiB"

@@ -1,4 +1,4 @@
-"""Rows under way: written down by the tasks that have them, for a load that reads them again.
+"""Spill rows of the data source: tasks write them to files, and a load reads them.
 
 They go through the port that everything else of a graph goes through, as files that fit into memory one at a time. So
 whoever reaches the graph reaches them, and Spark needs nothing of its own for any kind of object store.
@@ -52,8 +52,8 @@ class Spill:
         """Write a file.
 
         Args:
-            name (str): what it is called here.
-            body (bytes): what is in it.
+            name: what it is called here.
+            body: what is in it.
 
         Returns:
             SpilledFile: the file.
@@ -68,8 +68,8 @@ class Spill:
         """Write a file of no rows: a frame without any is of its type, too.
 
         Args:
-            name (str): what the file is called here.
-            columns (pa.Schema): the columns.
+            name: what the file is called here.
+            columns: the columns.
 
         Returns:
             SpilledFile: the file.
@@ -82,10 +82,10 @@ class Spill:
         """A file as one that a load reads.
 
         Args:
-            index (int): its number among those of the load.
-            file (SpilledFile): the file.
-            called (str): what messages call it.
-            format (Format): what is in it.
+            index: its number among those of the load.
+            file: the file.
+            called: what messages call it.
+            format: what is in it.
 
         Returns:
             Source: it can be read wherever the folder is reached.
@@ -114,8 +114,8 @@ def spill_beside(place: TablesLocation, ids: IdSource) -> Spill:
     """A folder beside the tables of a graph, where a sweep finds what a dead write left.
 
     Args:
-        place (TablesLocation): where the tables are.
-        ids (IdSource): names it.
+        place: where the tables are.
+        ids: names it.
 
     Returns:
         Spill: of nobody else's.
@@ -129,10 +129,9 @@ def write_part(
     """Write one partition down.
 
     Args:
-        batches (Iterator[pa.RecordBatch]): its rows.
-        spill (Spill): where.
-        stem (str): how the names of its files begin.
-        columns (pa.Schema | None): in which types; None for lines of text.
+        batches: its rows.
+        stem: how the names of its files begin.
+        columns: in which types; None for lines of text.
 
     Returns:
         list[SpilledFile]: the files; none where there are no rows.

@@ -23,8 +23,7 @@ def batch_key(stream_id: str, batch: int) -> str:
     """The idempotency key of a batch.
 
     Args:
-        stream_id (str): the stream.
-        batch (int): the batch's number.
+        batch: the batch's number.
 
     Returns:
         str: the same for the same batch, and for no other.
@@ -38,12 +37,12 @@ def run_stream(
     """Send every batch of a stream to a sink.
 
     Args:
-        rows (DataFrame): a stream.
-        sink (Sink): what becomes of a batch; called again with the same key after a crash.
-        stream_id (str): names the stream; the same after every restart.
-        checkpoint (str | Path): a folder of the stream's own, the same after every restart.
-        available_now (bool): end when everything that is there now has been worked off.
-        every (str | None): how often to look for more, like `10 seconds`.
+        rows: a stream.
+        sink: what becomes of a batch; called again with the same key after a crash.
+        stream_id: names the stream; the same after every restart.
+        checkpoint: a folder of the stream's own, the same after every restart.
+        available_now: end when everything that is there now has been worked off.
+        every: how often to look for more, like `10 seconds`.
 
     Returns:
         StreamingQuery: running.
@@ -60,28 +59,27 @@ def run_stream(
             "a stream ends when all is done, or looks again every so often: leave one of both out"
         )
 
-    def each(batch: DataFrame, number: int) -> None:
+    def load_batch(batch: DataFrame, number: int) -> None:
         sink(batch, batch_key(stream_id, number))
 
     try:
         place = _place(checkpoint)
-        writing = rows.writeStream.foreachBatch(each).option("checkpointLocation", place).queryName(stream_id)
+        writing = rows.writeStream.foreachBatch(load_batch).option("checkpointLocation", place).queryName(stream_id)
         if available_now:
             writing = writing.trigger(availableNow=True)
         elif every is not None:
             writing = writing.trigger(processingTime=every)
         return writing.start()
     except PySparkException as refused:
-        raise InvalidRequestError(f"the stream '{stream_id}' cannot start: {told(refused)}") from refused
+        raise InvalidRequestError(f"the stream '{stream_id}' cannot start: {first_line(refused)}") from refused
 
 
 def lines_of_folder(spark: SparkSession, folder: "str | Path", *, files_per_batch: int | None) -> DataFrame:
     """The lines of files that appear in a folder, as a stream.
 
     Args:
-        spark (SparkSession): the session.
-        folder (str | Path): where files of JSON lines appear, each whole at once (moved there, not written there).
-        files_per_batch (int | None): how many files a batch takes at most.
+        folder: where files of JSON lines appear, each whole at once (moved there, not written there).
+        files_per_batch: how many files a batch takes at most.
 
     Returns:
         DataFrame: the column `value`.
@@ -98,15 +96,15 @@ def lines_of_folder(spark: SparkSession, folder: "str | Path", *, files_per_batc
     try:
         return reading.load(_place(folder))
     except PySparkException as refused:
-        message = f"the folder {folder} cannot be read: {told(refused)}; make it first"
+        message = f"the folder {folder} cannot be read: {first_line(refused)}; make it first"
         raise NotFoundError(message, code="data_not_found", path=str(folder)) from refused
 
 
-def told(refused: PySparkException) -> str:
+def first_line(refused: PySparkException) -> str:
     """What Spark says of a mistake, in one line.
 
     Args:
-        refused (PySparkException): the mistake.
+        refused: the mistake.
 
     Returns:
         str: without where it is in Spark.

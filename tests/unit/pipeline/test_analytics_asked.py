@@ -5,7 +5,7 @@ import math
 import pytest
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.pipeline.analytics.asked import rounds, starts, texts, within
+from omnigraph.pipeline.analytics.validation import rounds, starts, texts, within
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, "0.5", True, None])

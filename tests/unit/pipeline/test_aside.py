@@ -9,7 +9,7 @@ from contextvars import ContextVar
 import pytest
 
 from omnigraph.errors import ConflictError
-from omnigraph.pipeline.aside import aside, cancellable, go_on
+from omnigraph.pipeline.interruptible import cancellable, interruptible, raise_if_cancelled
 
 mood = ContextVar("mood", default="calm")
 
@@ -31,12 +31,12 @@ def test_the_main_thread_waits_and_gets_the_answer() -> None:
     def work(number: int, *, more: int) -> tuple[int, str, bool]:
         return number + more, mood.get(), threading.current_thread() is threading.main_thread()
 
-    assert aside(work)(2, more=3) == (5, "keen", False)
+    assert interruptible(work)(2, more=3) == (5, "keen", False)
 
 
 def test_other_threads_do_their_work_themselves() -> None:
     found: list[bool] = []
-    thread = threading.Thread(target=lambda: found.append(aside(threading.current_thread)() is thread))
+    thread = threading.Thread(target=lambda: found.append(interruptible(threading.current_thread)() is thread))
     thread.start()
     thread.join()
     assert found == [True]
@@ -47,7 +47,7 @@ def test_an_error_is_the_callers_as_it_is() -> None:
         raise ConflictError("taken")
 
     with pytest.raises(ConflictError, match="taken"):
-        aside(fails)()
+        interruptible(fails)()
 
 
 @pytest.mark.usefixtures("interrupts")
@@ -65,7 +65,7 @@ def test_an_interrupt_cancels_the_job_and_comes_when_the_work_has_cleared_up() -
             raise
 
     with pytest.raises(KeyboardInterrupt):
-        aside(work)()
+        interruptible(work)()
     assert cleared.is_set()
 
 
@@ -82,7 +82,7 @@ def test_after_an_interrupt_no_other_job_begins() -> None:
             begun.append("another one")
 
     with pytest.raises(KeyboardInterrupt):
-        aside(work)()
+        interruptible(work)()
     assert begun == []
 
 
@@ -91,19 +91,19 @@ def test_work_that_waits_for_something_else_can_ask_whether_to_go_on() -> None:
     ended: list[type[BaseException]] = []
 
     def work() -> None:
-        go_on()
+        raise_if_cancelled()
         press_ctrl_c()
         try:
             while True:
-                go_on()
+                raise_if_cancelled()
         except BaseException as error:
             ended.append(type(error))
             raise
 
     with pytest.raises(KeyboardInterrupt):
-        aside(work)()
+        interruptible(work)()
     assert ended == [KeyboardInterrupt]
-    go_on()  # whoever is not aside always may
+    raise_if_cancelled()  # whoever is not aside always may
 
 
 @pytest.mark.usefixtures("interrupts")
@@ -116,7 +116,7 @@ def test_what_was_done_before_it_could_be_cancelled_is_told_as_done() -> None:
             heard.wait()
         return "done"
 
-    assert aside(work)() == "done"
+    assert interruptible(work)() == "done"
 
 
 def test_jobs_that_nobody_waits_for_aside_are_as_they_were() -> None:

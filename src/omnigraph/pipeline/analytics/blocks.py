@@ -47,9 +47,9 @@ class Block:
         return np.flatnonzero(np.diff(self.dst, prepend=-1)) if len(self.dst) else np.empty(0, np.int64)
 
 
-Told = tuple[Array, Array]
-"""Numbers of vertices, and what is told about each."""
-Kernel = Callable[[Block, Any], Told]
+Messages = tuple[Array, Array]
+"""Numbers of vertices, and a message for each."""
+Kernel = Callable[[Block, Any], Messages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class Blocks:
     far: DataFrame | None
     near: tuple[Block, ...]
 
-    def tell(self, kernel: Kernel, known: object) -> Iterator[Told]:
+    def tell(self, kernel: Kernel, known: object) -> Iterator[Messages]:
         """Run a kernel over all edges.
 
         Args:
-            kernel (Kernel): a function of a module, since tasks must find it too.
-            known (object): what it may look at: arrays with a place for each vertex.
+            kernel: a function of a module, since tasks must find it too.
+            known: what it may look at: arrays with a place for each vertex.
 
         Yields:
             Told: what it tells of each block, in no promised order.
@@ -83,7 +83,7 @@ class Blocks:
                 yield kernel(block, known)
             return
 
-        def told(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def run_kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for row in batch.to_pylist():
                     vertices, values = kernel(_block(row), known)
@@ -96,7 +96,7 @@ class Blocks:
                     )
 
         # Both what is known and the results fit here: one value for each vertex. Spark broadcasts a large closure.
-        rows = self.far.mapInArrow(told, "vertices binary, values binary, kind string").collect()
+        rows = self.far.mapInArrow(run_kernel, "vertices binary, values binary, kind string").collect()
         for row in rows:
             yield np.frombuffer(row["vertices"], np.int64), np.frombuffer(row["values"], np.dtype(row["kind"]))
 
@@ -104,8 +104,8 @@ class Blocks:
         """What was found out, as a frame.
 
         Args:
-            values (Array): with a place for each vertex.
-            names (bool): the values are numbers of vertices, and their names are wanted.
+            values: with a place for each vertex.
+            names: the values are numbers of vertices, and their names are wanted.
 
         Returns:
             DataFrame: `vertex` and `value`.
@@ -122,8 +122,8 @@ def blocks_of(network: Network, *, near_edges_max: int = limits.ANALYTICS_NEAR_E
     """A network in numbers.
 
     Args:
-        network (Network): the graph.
-        near_edges_max (int): up to how many edges are fetched.
+        network: the graph.
+        near_edges_max: up to how many edges are fetched.
 
     Returns:
         Blocks: the same graph.

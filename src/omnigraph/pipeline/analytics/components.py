@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Told
+from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Messages
 
 
 def connected_components(blocks: Blocks) -> Array:
@@ -12,7 +12,7 @@ def connected_components(blocks: Blocks) -> Array:
     had; then labels are followed to their ends. So labels travel far in every round, and long chains need few.
 
     Args:
-        blocks (Blocks): the graph, undirected.
+        blocks: the graph, undirected.
 
     Returns:
         Array: numbers of vertices.
@@ -28,7 +28,7 @@ def connected_components(blocks: Blocks) -> Array:
             return labels
 
 
-def smallest_label(block: Block, labels: Array) -> Told:
+def smallest_label(block: Block, labels: Array) -> Messages:
     """The smallest label among the neighbours of a block's vertices."""
     starts = block.starts
     return block.dst[starts], np.minimum.reduceat(labels[block.src], starts) if len(starts) else starts

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Told
+from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Messages
 
 
 def core_numbers(blocks: Blocks) -> Array:
@@ -12,7 +12,7 @@ def core_numbers(blocks: Blocks) -> Array:
     least h, until nothing moves: what is left is its core number, without peeling vertices off one by one.
 
     Args:
-        blocks (Blocks): the graph, undirected.
+        blocks: the graph, undirected.
 
     Returns:
         Array: the numbers.
@@ -28,13 +28,13 @@ def core_numbers(blocks: Blocks) -> Array:
             return cores
 
 
-def neighbour_counts(block: Block, _: None) -> Told:
+def neighbour_counts(block: Block, _: None) -> Messages:
     """How many neighbours each vertex of a block has."""
     vertices, counts = np.unique(block.dst, return_counts=True)
     return vertices, counts.astype(np.int64)
 
 
-def enough_neighbours(block: Block, cores: Array) -> Told:
+def enough_neighbours(block: Block, cores: Array) -> Messages:
     """For each vertex of a block the greatest h of which h neighbours have at least h."""
     starts = block.starts
     if not len(starts):

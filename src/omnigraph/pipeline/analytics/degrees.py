@@ -14,7 +14,7 @@ def degrees(network: Network) -> DataFrame:
     """The degrees of every vertex.
 
     Args:
-        network (Network): the graph; parallel edges count each, a loop counts once at either end.
+        network: the graph; parallel edges count each, a loop counts once at either end.
 
     Returns:
         DataFrame: `vertex`, `out_degree`, `in_degree` and their sum `degree`.

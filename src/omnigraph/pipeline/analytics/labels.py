@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Told
+from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Messages
 
 
 def label_propagation(blocks: Blocks, *, rounds_max: int = 10) -> Array:
@@ -12,8 +12,8 @@ def label_propagation(blocks: Blocks, *, rounds_max: int = 10) -> Array:
     neighbours keeps its own. Labels may swing for ever, so the number of rounds is part of the result.
 
     Args:
-        blocks (Blocks): the graph, undirected.
-        rounds_max (int): how many rounds, unless nothing moves before.
+        blocks: the graph, undirected.
+        rounds_max: how many rounds, unless nothing moves before.
 
     Returns:
         Array: labels, which are numbers of vertices.
@@ -28,7 +28,7 @@ def label_propagation(blocks: Blocks, *, rounds_max: int = 10) -> Array:
     return labels
 
 
-def most_frequent_label(block: Block, labels: Array) -> Told:
+def most_frequent_label(block: Block, labels: Array) -> Messages:
     """The label that most neighbours of a block's vertices have, the smallest of several."""
     ballots = block.dst.astype(np.int64) << 32 | labels[block.src]
     kinds, votes = np.unique(ballots, return_counts=True)

@@ -39,7 +39,7 @@ def kept(rows: DataFrame) -> DataFrame:
     """Rows computed now and kept on the executors, without the way they came about.
 
     Args:
-        rows (DataFrame): any rows.
+        rows: any rows.
 
     Returns:
         DataFrame: the same rows, in the same partitions every time.
@@ -49,10 +49,6 @@ def kept(rows: DataFrame) -> DataFrame:
 
 def name_of(type_name: str, id_column: Column) -> Column:
     """The name of a vertex.
-
-    Args:
-        type_name (str): its type.
-        id_column (Column): ids.
 
     Returns:
         Column: `Type:id`.

@@ -6,7 +6,7 @@ the same graph has the same ranks, however its edges lie on the executors.
 
 import numpy as np
 
-from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Told
+from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Messages
 
 # All ranks together are one: this many units fit into 64 bits with room to spare.
 _UNITS = float(2**60)
@@ -16,10 +16,10 @@ def pagerank(blocks: Blocks, *, damping: float = 0.85, tolerance: float = 1e-9, 
     """The rank of every vertex.
 
     Args:
-        blocks (Blocks): the graph, directed; parallel edges count each.
-        damping (float): how likely the walker goes on along an edge.
-        tolerance (float): it is done when no rank moves by more than this.
-        rounds_max (int): or after so many rounds.
+        blocks: the graph, directed; parallel edges count each.
+        damping: how likely the walker goes on along an edge.
+        tolerance: it is done when no rank moves by more than this.
+        rounds_max: or after so many rounds.
 
     Returns:
         Array: ranks, which add up to one.
@@ -44,13 +44,13 @@ def pagerank(blocks: Blocks, *, damping: float = 0.85, tolerance: float = 1e-9, 
     return ranks
 
 
-def leaving_edges(block: Block, _: None) -> Told:
+def leaving_edges(block: Block, _: None) -> Messages:
     """How many edges of a block leave each vertex."""
     vertices, counts = np.unique(block.src, return_counts=True)
     return vertices, counts.astype(np.int64)
 
 
-def given_ranks(block: Block, shares: Array) -> Told:
+def given_ranks(block: Block, shares: Array) -> Messages:
     """What the vertices of a block receive, when every vertex gives its share along each edge."""
     starts = block.starts
     return block.dst[starts], np.add.reduceat(shares[block.src], starts) if len(starts) else starts

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from omnigraph.errors import InvalidRequestError
-from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Told
+from omnigraph.pipeline.analytics.blocks import Array, Block, Blocks, Messages
 
 
 def distances(blocks: Blocks, source: int, *, weighed: bool, rounds_max: int | None = None) -> Array:
     """The length of the shortest path from a vertex to each vertex, along the edges.
 
     Args:
-        blocks (Blocks): the graph, directed.
-        source (int): the number of the vertex.
-        weighed (bool): whether edges are as long as their weight; else each has the length 1.
-        rounds_max (int | None): a bound on the number of edges on a path.
+        blocks: the graph, directed.
+        source: the number of the vertex.
+        weighed: whether edges are as long as their weight; else each has the length 1.
+        rounds_max: a bound on the number of edges on a path.
 
     Returns:
         Array: lengths; infinite where there is no path.
@@ -44,7 +44,7 @@ def check_weights(blocks: Blocks) -> None:
     """Refuse weights that are no lengths.
 
     Args:
-        blocks (Blocks): the graph.
+        blocks: the graph.
 
     Raises:
         InvalidRequestError: a weight is negative or missing.
@@ -53,23 +53,23 @@ def check_weights(blocks: Blocks) -> None:
         raise InvalidRequestError("shortest paths need a weight on every edge, and none below zero")
 
 
-def bad_weights(block: Block, _: None) -> Told:
+def bad_weights(block: Block, _: None) -> Messages:
     """Whether a block has weights that are no lengths."""
     bad = np.isnan(block.weight) | (block.weight < 0)
     return np.zeros(1, np.int64), np.array([bool(bad.any())])
 
 
-def through_edges(block: Block, known: tuple[Array, Array]) -> Told:
+def through_edges(block: Block, known: tuple[Array, Array]) -> Messages:
     """How near the vertices of a block are through one more edge."""
     return _through(block, known, 1.0)
 
 
-def through_weights(block: Block, known: tuple[Array, Array]) -> Told:
+def through_weights(block: Block, known: tuple[Array, Array]) -> Messages:
     """How near the vertices of a block are through one more edge of its own length."""
     return _through(block, known, block.weight)
 
 
-def _through(block: Block, known: tuple[Array, Array], length: "Array | float") -> Told:
+def _through(block: Block, known: tuple[Array, Array], length: "Array | float") -> Messages:
     lengths, moved = known
     here = moved[block.src]
     dst = block.dst[here]
@@ -84,8 +84,8 @@ def numbers_of(names: Sequence[str], found: dict[str, int]) -> list[int]:
     """The numbers of vertices.
 
     Args:
-        names (Sequence[str]): their names.
-        found (dict[str, int]): those that are there.
+        names: their names.
+        found: those that are there.
 
     Returns:
         list[int]: in the order of the names.

@@ -12,13 +12,13 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.model.schema import EdgeType, Schema
 from omnigraph.model.suggest import explain_unknown
 from omnigraph.pipeline.analytics import cores, labels, paths
-from omnigraph.pipeline.analytics.asked import check_columns, check_properties, rounds, starts, texts, within
 from omnigraph.pipeline.analytics.blocks import Blocks, blocks_of
 from omnigraph.pipeline.analytics.components import connected_components
 from omnigraph.pipeline.analytics.degrees import degrees
 from omnigraph.pipeline.analytics.network import DST, SRC, VALUE, VERTEX, WEIGHT, Network, id_of, name_of, type_of
 from omnigraph.pipeline.analytics.pagerank import pagerank
 from omnigraph.pipeline.analytics.triangles import triangle_count
+from omnigraph.pipeline.analytics.validation import check_columns, check_properties, rounds, starts, texts, within
 
 TYPE, ID = "type", "id"
 Read = Callable[[str, Sequence[str] | None], DataFrame]
@@ -48,7 +48,7 @@ class Subject:
         """The vertices and edges.
 
         Args:
-            weight (str | None): the property of edges that is their length.
+            weight: the property of edges that is their length.
 
         Returns:
             Network: named by types and ids.
@@ -78,9 +78,9 @@ def subject(schema: Schema, read: Read, edges: Sequence[str] | None) -> Subject:
     """A graph and the edges of it that count.
 
     Args:
-        schema (Schema): its types.
-        read (Read): reads a type.
-        edges (Sequence[str] | None): names of edge types; all by default.
+        schema: its types.
+        read: reads a type.
+        edges: names of edge types; all by default.
 
     Returns:
         Subject: what algorithms run on.
@@ -168,9 +168,9 @@ def updated_rows(of: Subject, answers: DataFrame, properties: Mapping[str, str])
     """Whole rows of nodes with answers in their properties, for a write that puts them in the place of the old.
 
     Args:
-        of (Subject): what the answers are about.
-        answers (DataFrame): `type`, `id` and columns of answers.
-        properties (Mapping[str, str]): by columns of answers, the properties they go to.
+        of: what the answers are about.
+        answers: `type`, `id` and columns of answers.
+        properties: by columns of answers, the properties they go to.
 
     Returns:
         dict[str, DataFrame]: by type key; only rows that change.
@@ -182,7 +182,7 @@ def updated_rows(of: Subject, answers: DataFrame, properties: Mapping[str, str])
     found: dict[str, DataFrame] = {}
     for name in of.node_types:
         node = of.schema.node(name)
-        if node is None or any(node.property_named(each) is None for each in properties.values()):
+        if node is None or any(node.property_named(property_name) is None for property_name in properties.values()):
             continue
         check_properties(node, answers, properties)
         rows = of.read(node.type_key, None)

@@ -13,7 +13,7 @@ def triangle_count(network: Network) -> DataFrame:
     few that it points to, and few pairs must be looked at.
 
     Args:
-        network (Network): the graph; directions, parallel edges and loops do not matter.
+        network: the graph; directions, parallel edges and loops do not matter.
 
     Returns:
         DataFrame: `vertex` and `value`.

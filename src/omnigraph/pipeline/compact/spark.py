@@ -8,15 +8,15 @@ from pyspark.sql import SparkSession
 
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import Pin
-from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.distribute import map_tasks
+from omnigraph.pipeline.interruptible import interruptible
 from omnigraph.storage.tables.compact import Groups
 from omnigraph.storage.tables.distributed_write import rewrite_files
 from omnigraph.storage.tables.location import location_of, tables_at
 from omnigraph.storage.tables.tables import Tables
 
 
-@aside
+@interruptible
 def rewritten_on_spark(session: SparkSession, tables: Tables, ids: IdSource, pin: Pin, groups: Groups) -> list[str]:
     """Return the new fragments as JSON, in the order of the groups.
 

@@ -1,1 +1,1 @@
-"""Differences between versions, told on Spark."""
+"""Compare versions on Spark."""

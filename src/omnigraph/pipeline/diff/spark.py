@@ -5,8 +5,9 @@ their partition, with the functions that compare in one process. What did not ch
 compaction the caller gets the changes, and not the table.
 """
 
+import pickle
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +18,12 @@ from pyspark.sql import SparkSession
 
 from omnigraph import limits
 from omnigraph.branch.row_changes import RowChanges, row_changes
-from omnigraph.errors import InternalError
+from omnigraph.errors import GraphError, InternalError
 from omnigraph.ids import IdSource
 from omnigraph.model.commit import Pin
 from omnigraph.model.schema import ID
-from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.distribute import scan
+from omnigraph.pipeline.interruptible import interruptible
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage.tables.delta_pieces import DeltaPiece, delta_pieces, read_delta_piece
 from omnigraph.storage.tables.location import location_of, tables_at
@@ -41,7 +42,7 @@ class _Columns:
     newer: pa.Schema
 
 
-@aside
+@interruptible
 def changes_on_spark(
     session: SparkSession, tables: Tables, ids: IdSource, older: Pin | None, newer: Pin | None
 ) -> RowChanges:
@@ -63,25 +64,25 @@ def changes_on_spark(
     place, block_rows = location_of(tables), limits.DIFF_BLOCK_ROWS
 
     def spread(some: Sequence[DeltaPiece]) -> Iterator[pa.RecordBatch]:
-        for piece in some:
-            for block in read_delta_piece(tables_at(place), piece, block_rows=block_rows):
-                for share, rows in _hash_partition(block, shares):
-                    yield pa.RecordBatch.from_pydict(
-                        {
-                            "share": pa.array([share], pa.int32()),
-                            "is_newer": [piece.is_newer],
-                            "rows": [_packed(rows)],
-                        }
-                    )
+        try:
+            for piece in some:
+                for block in read_delta_piece(tables_at(place), piece, block_rows=block_rows):
+                    for share, rows in _hash_partition(block, shares):
+                        yield _sent(share, _packed(rows), is_newer=piece.is_newer)
+        except GraphError as fault:  # as an exception, Spark would turn it into text
+            yield _sent(0, pickle.dumps(fault), is_newer=None)
 
     def compare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         removed, added = [columns.older.empty_table()], [columns.newer.empty_table()]
         for batch in batches:
             for row in batch.to_pylist():
+                if row["is_newer"] is None:
+                    yield _changes_batch({"inserted": row["rows"]})
+                    return
                 (added if row["is_newer"] else removed).append(_unpacked(row["rows"]))
         found = row_changes(pa.concat_tables(removed), pa.concat_tables(added))
         if found.count:
-            yield pa.RecordBatch.from_pydict({name: [_packed(getattr(found, name))] for name in _CHANGES})
+            yield _changes_batch({name: _packed(getattr(found, name)) for name in _CHANGES})
 
     changes = (
         scan(session, _tasks(pieces), spread, _SPREAD)
@@ -96,7 +97,22 @@ def changes_on_spark(
             found = list(changes.toLocalIterator(prefetchPartitions=True))
     finally:
         changes.unpersist()
+    for row in found:
+        if row["before"] is None:
+            raise pickle.loads(row["inserted"])
     return _together(found, columns)
+
+
+def _sent(share: int, body: bytes, *, is_newer: bool | None) -> pa.RecordBatch:
+    """Return rows on their way to the task of their share; without `is_newer`, a pickled error."""
+    return pa.RecordBatch.from_pydict(
+        {"share": pa.array([share], pa.int32()), "is_newer": pa.array([is_newer], pa.bool_()), "rows": [body]}
+    )
+
+
+def _changes_batch(changes: Mapping[str, bytes]) -> pa.RecordBatch:
+    """Return the tables of changes of a partition; with `inserted` alone, a pickled error."""
+    return pa.RecordBatch.from_pydict({name: pa.array([changes.get(name)], pa.binary()) for name in _CHANGES})
 
 
 def _columns(tables: Tables, older: Pin | None, newer: Pin | None) -> _Columns:

@@ -22,7 +22,7 @@ def file_or_stream(to: "str | Path | IO[bytes]") -> Iterator[IO[bytes]]:
     """Something to write bytes to.
 
     Args:
-        to (str | Path | IO[bytes]): a stream, which stays open, or the path of a file, which takes the place of what
+        to: a stream, which stays open, or the path of a file, which takes the place of what
             was there once everything is written; `.gz` and `.zst` at its end compress it.
 
     Yields:
@@ -59,7 +59,7 @@ def new_folder(path: Path) -> Iterator[Path]:
     """A folder that appears whole or not at all.
 
     Args:
-        path (Path): where it shall be; an empty folder may be there.
+        path: where it shall be; an empty folder may be there.
 
     Yields:
         Path: a folder to fill, which is then moved to its place.
@@ -90,7 +90,7 @@ def local_destination(to: "str | Path") -> Path:
     """A path of this machine.
 
     Args:
-        to (str | Path): as the caller spells it.
+        to: as the caller spells it.
 
     Returns:
         Path: the same.

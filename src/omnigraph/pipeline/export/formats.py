@@ -33,7 +33,6 @@ class Exported:
 
     Attributes:
         commit: the commit it shows.
-        format: in which format.
         rows: how many entities of each type key.
         files: paths of the files; none where it went to a stream.
     """
@@ -53,8 +52,8 @@ def chosen_entities(schema: Schema, types: Iterable[str] | None) -> tuple[Entity
     """The types to export, in the order of their keys: edges before nodes, each by name.
 
     Args:
-        schema (Schema): the types there are.
-        types (Iterable[str] | None): names; one means the node type and the edge type of that name. All by default.
+        schema: the types there are.
+        types: names; one means the node type and the edge type of that name. All by default.
 
     Returns:
         tuple[EntityType, ...]: the types.
@@ -79,10 +78,7 @@ def as_format(name: str) -> ExportFormat:
     """The format of a name.
 
     Args:
-        name (str): as a caller spells it.
-
-    Returns:
-        ExportFormat: the format.
+        name: as a caller spells it.
 
     Raises:
         InvalidRequestError: there is none of this name.

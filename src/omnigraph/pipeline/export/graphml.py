@@ -45,16 +45,16 @@ def graphml_head(entities: Sequence[EntityType]) -> bytes:
     """Everything before the first node.
 
     Args:
-        entities (Sequence[EntityType]): the types that will come.
+        entities: the types that will come.
 
     Returns:
         bytes: the declaration, and a key for every property of every type.
     """
     keys = [
-        f'<key id={quoteattr(_key(entity, each.name))} for="{entity.kind}" '
-        f'attr.name={quoteattr(each.name)} attr.type="{_type(each.type)}"/>'
+        f'<key id={quoteattr(_key(entity, item.name))} for="{entity.kind}" '
+        f'attr.name={quoteattr(item.name)} attr.type="{_type(item.type)}"/>'
         for entity in entities
-        for each in entity.properties
+        for item in entity.properties
     ]
     return "\n".join(
         [
@@ -75,8 +75,8 @@ def graphml_elements(entity: EntityType, batches: Iterator[pa.RecordBatch]) -> I
     """Rows as elements, one per line.
 
     Args:
-        entity (EntityType): their type.
-        batches (Iterator[pa.RecordBatch]): the rows.
+        entity: their type.
+        batches: the rows.
 
     Yields:
         pa.Buffer: some elements.
@@ -92,9 +92,9 @@ def _elements(entity: EntityType, rows: pa.RecordBatch) -> pa.Buffer:
         parts += [f'" source="{quoteattr(entity.from_type.type_name)[1:-1]}:', _escaped(rows.column(SRC))]
         parts += [f'" target="{quoteattr(entity.to_type.type_name)[1:-1]}:', _escaped(rows.column(DST))]
     parts.append(f'"><data key="type">{name}</data>')
-    for each in entity.properties:
-        texts = _escaped(plain_texts(rows.column(each.name)))
-        open_tag = pa.scalar(f"<data key={quoteattr(_key(entity, each.name))}>", texts.type)
+    for item in entity.properties:
+        texts = _escaped(plain_texts(rows.column(item.name)))
+        open_tag = pa.scalar(f"<data key={quoteattr(_key(entity, item.name))}>", texts.type)
         close_tag = pa.scalar("</data>", texts.type)
         element = pc.binary_join_element_wise(open_tag, texts, close_tag, pa.scalar("", texts.type))
         parts.append(pc.fill_null(element, ""))

@@ -18,8 +18,8 @@ def json_lines(entity: EntityType, rows: pa.RecordBatch) -> pa.Buffer:
     """Rows as lines.
 
     Args:
-        entity (EntityType): their type.
-        rows (pa.RecordBatch): in the columns of the type's table.
+        entity: their type.
+        rows: in the columns of the type's table.
 
     Returns:
         pa.Buffer: the bytes of one line for each row, in their order, each with its line end.
@@ -42,7 +42,7 @@ def joined_bytes(parts: "Sequence[str | pa.Array[Any]]") -> pa.Buffer:
     """Texts that are the same for every row, and columns of texts, written row by row.
 
     Args:
-        parts (Sequence[str | pa.Array[Any]]): what a row consists of, in order; no column has a null.
+        parts: what a row consists of, in order; no column has a null.
 
     Returns:
         pa.Buffer: the rows' bytes, one after the other.
@@ -73,8 +73,8 @@ def lines_of(entity: EntityType, batches: Iterator[pa.RecordBatch]) -> Iterator[
     """Rows as lines, a batch at a time.
 
     Args:
-        entity (EntityType): their type.
-        batches (Iterator[pa.RecordBatch]): the rows.
+        entity: their type.
+        batches: the rows.
 
     Yields:
         pa.Buffer: some lines.

@@ -19,7 +19,7 @@ def json_texts(column: "pa.Array[Any]") -> "pa.Array[Any]":
     """A column as JSON.
 
     Args:
-        column (pa.Array[Any]): of any type a property can have.
+        column: of any type a property can have.
 
     Returns:
         pa.Array[Any]: of the same length, texts without a null among them.
@@ -32,7 +32,7 @@ def quoted_texts(texts: "pa.Array[Any]") -> "pa.Array[Any]":
     """Strings as JSON strings; null stays null.
 
     Args:
-        texts (pa.Array[Any]): strings.
+        texts: strings.
 
     Returns:
         pa.Array[Any]: each in quotes, with what may not stand there escaped.
@@ -51,7 +51,7 @@ def plain_texts(column: "pa.Array[Any]") -> "pa.Array[Any]":
     """A column as texts without JSON's quotes, for formats that know no types; null stays null.
 
     Args:
-        column (pa.Array[Any]): of any type a property can have; lists are written as JSON.
+        column: of any type a property can have; lists are written as JSON.
 
     Returns:
         pa.Array[Any]: texts.
@@ -92,7 +92,7 @@ def _bare_texts(column: "pa.Array[Any]") -> "pa.Array[Any] | None":
         return column.cast(pa.string())
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         # Arrow has no base64; each value is one call into C, whatever its size.
-        return pa.array([None if each is None else as_text(each) for each in column.to_pylist()], pa.large_string())
+        return pa.array([None if item is None else as_text(item) for item in column.to_pylist()], pa.large_string())
     return None
 
 

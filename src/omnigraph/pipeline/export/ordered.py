@@ -18,8 +18,8 @@ def rows_in_order(table: Table, *, sort_bytes_max: int = limits.EXPORT_SORT_BYTE
     rows and not their width; the rows are then fetched in that order.
 
     Args:
-        table (Table): the version to read.
-        sort_bytes_max (int): what counts as small.
+        table: the version to read.
+        sort_bytes_max: what counts as small.
 
     Yields:
         pa.RecordBatch: rows; never more than a moderate number of bytes.
@@ -40,7 +40,7 @@ def moderate(rows: pa.Table) -> Iterator[pa.RecordBatch]:
     """Rows cut into batches that are neither long nor heavy.
 
     Args:
-        rows (pa.Table): any number of rows.
+        rows: any number of rows.
 
     Yields:
         pa.RecordBatch: each in one piece, whatever the pieces of the table were.

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from omnigraph.errors import InvalidRequestError
 from omnigraph.ids import UlidSource
 from omnigraph.model.schema import ID, EntityType
-from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.columns import cast_batch
 from omnigraph.pipeline.export.destination import local_destination, new_folder
 from omnigraph.pipeline.export.formats import PER_TYPE, Destination, Exported, ExportFormat
@@ -22,12 +21,13 @@ from omnigraph.pipeline.export.json_lines import json_lines
 from omnigraph.pipeline.export.ordered import moderate
 from omnigraph.pipeline.export.run import WRITERS
 from omnigraph.pipeline.frames import read_frame
+from omnigraph.pipeline.interruptible import interruptible
 from omnigraph.pipeline.jobs import job_group
 from omnigraph.storage.tables.location import TablesLocation
 from omnigraph.transaction.snapshot import Snapshot
 
 
-@aside
+@interruptible
 def export_parallel(
     spark: SparkSession,
     place: TablesLocation,
@@ -41,13 +41,12 @@ def export_parallel(
     """Write types of a commit into a folder of many files.
 
     Args:
-        spark (SparkSession): the session.
-        place (TablesLocation): where the graph's tables are.
-        snapshot (Snapshot): the commit.
-        entities (Sequence[EntityType]): the types, in order.
-        to (Destination): the path of a folder that every worker reaches.
-        format (ExportFormat): JSON lines, Parquet or CSV.
-        files (int): up to how many files each type has.
+        place: where the graph's tables are.
+        snapshot: the commit.
+        entities: the types, in order.
+        to: the path of a folder that every worker reaches.
+        format: JSON lines, Parquet or CSV.
+        files: up to how many files each type has.
 
     Returns:
         Exported: what was written.
@@ -111,8 +110,8 @@ class _Task:
         rows = self._rows(first, batches)
         with path.open("wb") as file:
             if self._format is ExportFormat.JSONL:
-                for each in rows:
-                    file.write(json_lines(self._entity, each))
+                for rows_part in rows:
+                    file.write(json_lines(self._entity, rows_part))
             else:
                 WRITERS[self._format](rows, self._columns, file)
         yield pa.RecordBatch.from_pydict({"part": [part], "path": [str(path)]})

@@ -24,11 +24,11 @@ def export(snapshot: Snapshot, entities: Sequence[EntityType], to: Destination, 
     """Write types of a commit, each in the order of its ids.
 
     Args:
-        snapshot (Snapshot): the commit.
-        entities (Sequence[EntityType]): the types, in order.
-        to (Destination): a path or a stream of bytes. Parquet and CSV hold one type in a file: of several types, or
+        snapshot: the commit.
+        entities: the types, in order.
+        to: a path or a stream of bytes. Parquet and CSV hold one type in a file: of several types, or
             where the path has no such ending, a folder is made with a file for each.
-        format (ExportFormat): how.
+        format: how.
 
     Returns:
         Exported: what was written.
@@ -50,11 +50,11 @@ def export(snapshot: Snapshot, entities: Sequence[EntityType], to: Destination, 
 
 
 def stream_lines(snapshot: Snapshot, entities: Sequence[EntityType]) -> Iterator[pa.Buffer]:
-    """Entities as JSON lines, for whoever sends them on as they come.
+    """Yield entities as JSON lines, as they are read.
 
     Args:
-        snapshot (Snapshot): the commit.
-        entities (Sequence[EntityType]): the types, in order.
+        snapshot: the commit.
+        entities: the types, in order.
 
     Yields:
         pa.Buffer: whole lines.
@@ -65,10 +65,6 @@ def stream_lines(snapshot: Snapshot, entities: Sequence[EntityType]) -> Iterator
 
 def file_of(entity: EntityType, format: ExportFormat) -> str:
     """Where a type's rows lie in a folder of files: `nodes/Person.parquet`.
-
-    Args:
-        entity (EntityType): the type.
-        format (ExportFormat): the format.
 
     Returns:
         str: the path in the folder.

@@ -15,9 +15,8 @@ def write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, to: IO[b
     """Rows as one Parquet file.
 
     Args:
-        batches (Iterable[pa.RecordBatch]): the rows.
-        schema (pa.Schema): their columns.
-        to (IO[bytes]): where.
+        batches: the rows.
+        schema: their columns.
     """
     with pyarrow.parquet.ParquetWriter(to, schema.remove_metadata(), compression="zstd") as writer:
         for batch in batches:
@@ -28,9 +27,8 @@ def write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, to: IO[bytes
     """Rows as one CSV file with a line of names; absent values are empty, empty texts are `""`, lists are JSON.
 
     Args:
-        batches (Iterable[pa.RecordBatch]): the rows.
-        schema (pa.Schema): their columns.
-        to (IO[bytes]): where.
+        batches: the rows.
+        schema: their columns.
     """
     texts = pa.schema([pa.field(field.name, _csv_type(field.type)) for field in schema])
     with pyarrow.csv.CSVWriter(to, texts) as writer:

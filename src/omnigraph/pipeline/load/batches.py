@@ -17,7 +17,6 @@ class Batch:
     """Some records of one type.
 
     Attributes:
-        entity: the type.
         rows: columns by name, or a dictionary per record; the ends of edges are `src` and `dst`.
         positions: where each record is.
     """

@@ -56,8 +56,8 @@ def pieces_of(sources: Iterable[Source], *, piece_bytes: int) -> tuple[Piece, ..
     """The work, cut up.
 
     Args:
-        sources (Iterable[Source]): the files.
-        piece_bytes (int): about how many bytes one task should read.
+        sources: the files.
+        piece_bytes: about how many bytes one task should read.
 
     Returns:
         tuple[Piece, ...]: in the order of the records.
@@ -78,8 +78,8 @@ def blocks_of(piece: Piece, *, block_bytes: int) -> Iterator[Block]:
     """The lines of a piece.
 
     Args:
-        piece (Piece): of a file of lines.
-        block_bytes (int): about how large a block is.
+        piece: of a file of lines.
+        block_bytes: about how large a block is.
 
     Yields:
         Block: whole lines, in order.
@@ -189,8 +189,8 @@ def lines_at(source: Source, offsets: Sequence[int]) -> list[tuple[int, str]]:
     """Of lines that begin at some bytes, their numbers counted from one, and what is in them; in one pass.
 
     Args:
-        source (Source): a file of lines.
-        offsets (Sequence[int]): where the lines begin, ascending.
+        source: a file of lines.
+        offsets: where the lines begin, ascending.
 
     Returns:
         list[tuple[int, str]]: number and text of each.

@@ -348,7 +348,7 @@ class Checks:
             yield self._degree(key, wrong.withColumn("nowhere", F.col(PLACE).isNull()))
 
     def _surplus(self, key: str, rule: Degree, wrong: DataFrame) -> Iterator[DataFrame]:
-        """The last edges of nodes with too many; nodes with too few, or too many before, are nobody's fault."""
+        """Blame the last edges of nodes with too many; no row for nodes with too few, or too many before."""
         most = _MANY if rule.most is None else rule.most
         blamed = wrong.where(f"n - {most} between 1 and own").select(SRC, "n")
         latest = Window.partitionBy(SRC).orderBy(F.col(PLACE).desc())

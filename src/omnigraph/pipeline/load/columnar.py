@@ -91,7 +91,7 @@ class LineReader:
         """The records of a block.
 
         Args:
-            block (Block): whole lines.
+            block: whole lines.
 
         Yields:
             Batch | Problem: records of one type, or why a line is none; not in the order of the lines.
@@ -162,8 +162,8 @@ class LineReader:
         if len(lines) <= limits.LOAD_LINES_ONE_BY_ONE_MAX:
             yield from self._one_by_one(lines)
         elif _is_utf8(lines.buffer):
-            for each in self.read(Block(0, lines.buffer.to_pybytes())):
-                yield _moved(each, lines)
+            for item in self.read(Block(0, lines.buffer.to_pybytes())):
+                yield _moved(item, lines)
         else:
             yield from self._halved(lines, None)
 
@@ -261,7 +261,7 @@ def _read(buffer: pa.Buffer, columns: pa.Schema, unexpected: Literal["ignore", "
 
 
 def _columns(entity: EntityType, moments: pa.DataType) -> pa.Schema:
-    properties = [(each.name, _json_type(each.type, moments)) for each in entity.properties]
+    properties = [(item.name, _json_type(item.type, moments)) for item in entity.properties]
     data = pa.struct([(ID, pa.string()), *properties])
     if isinstance(entity, EdgeType):
         return pa.schema([(EDGE, pa.string()), (FROM, pa.string()), (TO, pa.string()), (DATA, data)])

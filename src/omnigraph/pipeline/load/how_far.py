@@ -1,4 +1,4 @@
-"""How far a load is, for whoever wants to be told."""
+"""Progress of a load, for a callback."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

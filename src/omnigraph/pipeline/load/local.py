@@ -39,7 +39,6 @@ class _Gathered:
     """All rows of one type.
 
     Attributes:
-        entity: the type.
         rows: in the order of their records.
         sources: in which file each record is.
         positions: and where there.
@@ -87,8 +86,8 @@ class LocalLoad:
         self._request = request
         self._ranks = {key: number for number, key in enumerate(accepted.rules.types)}
         found, problems = _read(request, reading)
-        for each in list(found.values()):
-            found[each.entity.type_key] = self._without_repeated(each, problems)
+        for rows_of_type in list(found.values()):
+            found[rows_of_type.entity.type_key] = self._without_repeated(rows_of_type, problems)
         self._found = found
         self._problems = problems
         refuse_or_keep(request, problems)  # before anything is compared
@@ -103,7 +102,7 @@ class LocalLoad:
         """Put the rows into a write, as far as they break no rule.
 
         Args:
-            staging (WriteSet): the write.
+            staging: the write.
 
         Raises:
             GraphError: a record breaks a rule, and nothing may be put aside.
@@ -121,19 +120,19 @@ class LocalLoad:
             problems += more
             refuse_or_keep(self._request, problems)
             # A row that was put aside replaces nothing: what it would have replaced is there, and counts.
-            found = {key: _without(each, more) for key, each in found.items()}
+            found = {key: _without(rows_of_type, more) for key, rows_of_type in found.items()}
         if self._stage(staging, final):
             raise ConflictError("entities appeared while the load was judged", code="key_conflict")
         constraints.check(staging, self._accepted.rules)
         counts = dict.fromkeys(self._request.named_types, 0)
-        counts |= {key: each.rows.num_rows for key, each in found.items()}
+        counts |= {key: rows_of_type.rows.num_rows for key, rows_of_type in found.items()}
         self.loaded.counts, self.loaded.rejects = counts, refuse_or_keep(self._request, problems)
 
     def _final(self, found: dict[str, _Gathered]) -> dict[str, _Gathered]:
         """The rows that a load leaves: in a merge the last of each id. Rules are judged on these."""
         if self._request.mode is not Mode.MERGE:
             return found
-        return {key: each.without_superseded() for key, each in found.items()}
+        return {key: rows_of_type.without_superseded() for key, rows_of_type in found.items()}
 
     def _stage(self, staging: WriteSet, found: dict[str, _Gathered]) -> list[Problem]:
         refused: list[Problem] = []
@@ -141,25 +140,25 @@ class LocalLoad:
         if named is not None and named.entity.type_key not in found and self._request.mode is Mode.OVERWRITE:
             empty = self._accepted.columns[named.entity.type_key].empty_table()
             staging.overwrite(named.entity.type_key, empty)
-        for key, each in found.items():
+        for key, rows_of_type in found.items():
             match self._request.mode:
                 case Mode.OVERWRITE:
-                    staging.overwrite(key, each.rows)
-                case _ if each.ids_are_fresh:
-                    staging.insert(key, each.rows, fresh_ids=True)
+                    staging.overwrite(key, rows_of_type.rows)
+                case _ if rows_of_type.ids_are_fresh:
+                    staging.insert(key, rows_of_type.rows, fresh_ids=True)
                 case Mode.MERGE:
-                    staging.upsert(key, each.rows)
+                    staging.upsert(key, rows_of_type.rows)
                 case Mode.APPEND:
                     try:
-                        staging.insert(key, each.rows)
+                        staging.insert(key, rows_of_type.rows)
                     except ConflictError as conflict:
-                        refused += self._there_already(key, each, conflict)
+                        refused += self._there_already(key, rows_of_type, conflict)
         return refused
 
     def _there_already(self, key: str, found: _Gathered, conflict: ConflictError) -> Iterator[Problem]:
-        for each in conflict.conflicts:
-            row = found.rows_with(ID, [each.entity_id])[-1]
-            yield found.problem(row, Phase.IDENTITY, there_already(key, each.entity_id), self._ranks[key])
+        for rows_of_type in conflict.conflicts:
+            row = found.rows_with(ID, [rows_of_type.entity_id])[-1]
+            yield found.problem(row, Phase.IDENTITY, there_already(key, rows_of_type.entity_id), self._ranks[key])
 
     def _blamed(self, breaches: Iterable[Breach], found: dict[str, _Gathered]) -> list[Problem]:
         """The rows that breaches are about, each once.
@@ -181,9 +180,9 @@ class LocalLoad:
                     error = _in_order(breach.error, mine, row) if phase is Phase.UNIQUE else breach.error
                     problems.setdefault((breach.type_key, row), mine.problem(row, phase, error, rank))
         if nowhere:
-            first = min(nowhere, key=lambda each: each[:4])
-            told = min((each.order[:2] for each in problems.values()), default=None)
-            if self._request.keeps_rejects or told is None or first[:2] < told:
+            first = min(nowhere, key=lambda rows_of_type: rows_of_type[:4])
+            earliest = min((rows_of_type.order[:2] for rows_of_type in problems.values()), default=None)
+            if self._request.keeps_rejects or earliest is None or first[:2] < earliest:
                 raise first[4]
         return list(problems.values())
 
@@ -192,7 +191,7 @@ class LocalLoad:
         details = breach.error.details
         match breach.kind:
             case RuleKind.UNIQUE:
-                return found.rows_with(ID, [str(each) for each in details["ids"]])[-1:]
+                return found.rows_with(ID, [str(rows_of_type) for rows_of_type in details["ids"]])[-1:]
             case RuleKind.END:
                 return found.rows_with(ID, [details["entity"]])[-1:]
             case RuleKind.DEGREE:
@@ -238,12 +237,12 @@ def _read(request: LoadRequest, reading: Reading) -> tuple[dict[str, _Gathered],
     rows = 0
     for piece in pieces_of(request.sources, piece_bytes=limits.LOAD_PIECE_BYTES):
         for block in rows_of(piece, reading):
-            for each in block:
-                if isinstance(each, Problem):
-                    problems.append(each)
+            for rows_of_type in block:
+                if isinstance(rows_of_type, Problem):
+                    problems.append(rows_of_type)
                 else:
-                    parts.setdefault(each.entity.type_key, []).append((piece.source.index, each))
-                    rows += len(each.positions)
+                    parts.setdefault(rows_of_type.entity.type_key, []).append((piece.source.index, rows_of_type))
+                    rows += len(rows_of_type.positions)
             request.watch(LoadProgress("reading", rows, bytes_total=request.bytes))
     return {key: _together(some) for key, some in sorted(parts.items())}, problems
 
@@ -251,18 +250,18 @@ def _read(request: LoadRequest, reading: Reading) -> tuple[dict[str, _Gathered],
 def _together(parts: list[tuple[int, TypedRows]]) -> _Gathered:
     return _Gathered(
         parts[0][1].entity,
-        pa.concat_tables([each.rows for _, each in parts]),
-        np.concatenate([np.full(len(each.positions), source, np.int64) for source, each in parts]),
-        np.concatenate([each.positions for _, each in parts]),
-        all(each.ids_are_fresh for _, each in parts),
+        pa.concat_tables([rows_of_type.rows for _, rows_of_type in parts]),
+        np.concatenate([np.full(len(rows_of_type.positions), source, np.int64) for source, rows_of_type in parts]),
+        np.concatenate([rows_of_type.positions for _, rows_of_type in parts]),
+        all(rows_of_type.ids_are_fresh for _, rows_of_type in parts),
     )
 
 
 def _without(found: _Gathered, problems: list[Problem]) -> _Gathered:
     """The rows of which nothing is wrong."""
     kept = np.ones(len(found.positions), bool)
-    for each in problems:
-        kept &= (found.sources != each.source) | (found.positions != each.position)
+    for rows_of_type in problems:
+        kept &= (found.sources != rows_of_type.source) | (found.positions != rows_of_type.position)
     return found.only(kept)
 
 

@@ -1,4 +1,4 @@
-"""The reader that scripts of old rely on: a stream of JSON values, forgiving where the strict one is not."""
+"""Permissive reader for older scripts: a stream of JSON values, forgiving where the strict one is not."""
 
 import json
 import re
@@ -42,9 +42,9 @@ def permissive_records(body: bytes, schema: Schema, source: int) -> Iterator[Bat
     """Read a stream of JSON values, which may each span lines.
 
     Args:
-        body (bytes): all of it.
-        schema (Schema): the types there are.
-        source (int): the number of the file.
+        body: all of it.
+        schema: the types there are.
+        source: the number of the file.
 
     Yields:
         Batch | Problem: records of one type, or why a value is none. Nothing follows a value that is no JSON: where
@@ -65,17 +65,17 @@ def permissive_records(body: bytes, schema: Schema, source: int) -> Iterator[Bat
             mine.numbers.append(number)
     except MalformedError as error:
         yield Problem(Phase.READING, source, number + 1, error)
-    for each in found.values():
-        rows, numbers = each.rows, each.numbers
-        if isinstance(each.entity, EdgeType):
+    for item in found.values():
+        rows, numbers = item.rows, item.numbers
+        if isinstance(item.entity, EdgeType):
             rows, numbers = [], []
-            for row, at in zip(each.rows, each.numbers, strict=True):
+            for row, at in zip(item.rows, item.numbers, strict=True):
                 try:
-                    rows.append(_edge_row(each.entity, row, schema, names))
+                    rows.append(_edge_row(item.entity, row, schema, names))
                     numbers.append(at)
                 except GraphError as error:
                     yield Problem(Phase.READING, source, at, error)
-        yield Batch(each.entity, rows, np.array(numbers, np.int64))
+        yield Batch(item.entity, rows, np.array(numbers, np.int64))
 
 
 def _values(body: bytes) -> Iterator[object]:
@@ -107,8 +107,8 @@ def _record(value: object, schema: Schema, names: "_Names") -> Record:
     entity, row = _entity(value, schema)
     data = value.get(DATA) if isinstance(value, dict) else None
     given = data if isinstance(data, dict) else {}
-    for each in entity.properties:
-        row[each.name] = _fitting(each, given.get(each.name))
+    for item in entity.properties:
+        row[item.name] = _fitting(item, given.get(item.name))
     own_id = given.get(ID)
     if isinstance(own_id, str):
         row[ID] = own_id
@@ -194,16 +194,16 @@ def _edge_row(edge: EdgeType, row: dict[str, Any], schema: Schema, names: _Names
 
 def _settle_id(node: NodeType, row: dict[str, Any], names: _Names) -> None:
     """Take an id that means the key, in whatever spelling, for it."""
-    for each in node.key:
-        if row.get(each.name) is None:
-            raise InvalidRequestError(f"node {node.name} missing @key property '{each.name}'")
+    for item in node.key:
+        if row.get(item.name) is None:
+            raise InvalidRequestError(f"node {node.name} missing @key property '{item.name}'")
     explicit = row.pop(ID, None)
     typed = _typed(node, row)
     canonical = derive_id(node, typed)
     names.add(node, canonical if explicit is None else explicit, canonical)
     if explicit is None or explicit == canonical or canonical in _readings(node, explicit):
         return
-    if any(typed[each.name] in _values_of(each.type, explicit) for each in node.key):
+    if any(typed[item.name] in _values_of(item.type, explicit) for item in node.key):
         return
     which = f"@key property '{node.key[0].name}'" if len(node.key) == 1 else "@key"
     raise InvalidRequestError(
@@ -225,7 +225,7 @@ def _readings(node: NodeType, text: str) -> Iterator[str]:
         texts = found if isinstance(found, list) else []
     if len(texts) != len(parts):
         return
-    for values in product(*(_values_of(of, each) for (_, of), each in zip(parts, texts, strict=True))):
+    for values in product(*(_values_of(of, item) for (_, of), item in zip(parts, texts, strict=True))):
         yield derive_id(node, dict(zip((name for name, _ in parts), values, strict=True)))
 
 
@@ -235,9 +235,9 @@ def _values_of(of: PropertyType, given: object) -> list[Any]:
     if isinstance(given, str) and of.scalar is not Scalar.STRING:
         spellings += [int(given)] if _WHOLE.fullmatch(given) else _json(given)
     found = []
-    for each in spellings:
+    for item in spellings:
         try:
-            found.append(from_python([each], of, "id")[0].as_py())
+            found.append(from_python([item], of, "id")[0].as_py())
         except InvalidRequestError:
             continue
     return found

@@ -18,7 +18,7 @@ from omnigraph.pipeline.load.sources import Source
 
 
 class Phase(IntEnum):
-    """When a problem is found; earlier ones are told first."""
+    """When a problem is found; earlier ones are reported first."""
 
     READING = 0
     VALUE = 1
@@ -60,7 +60,7 @@ class Problem:
 
     @property
     def order(self) -> tuple[int, int, int, int]:
-        """Smaller is told first."""
+        """Sort key: smaller is reported first."""
         return self.phase, self.rank, self.source, self.position
 
 
@@ -93,36 +93,36 @@ def located(problems: Iterable[Problem], sources: "tuple[Source, ...]") -> list[
     """Problems with their places in words; lines are counted now, in one pass over each file.
 
     Args:
-        problems (Iterable[Problem]): what was found.
-        sources (tuple[Source, ...]): the files of the load.
+        problems: what was found.
+        sources: the files of the load.
 
     Returns:
         list[Located]: for people, in the order of the files.
     """
-    ordered = sorted(problems, key=lambda each: (each.source, each.position))
+    ordered = sorted(problems, key=lambda one: (one.source, one.position))
     found: list[Located] = []
-    for number, of_one in groupby(ordered, key=lambda each: each.source):
+    for number, of_one in groupby(ordered, key=lambda one: one.source):
         source, some = sources[number], list(of_one)
         if unit_of(source) is Unit.LINE and not source.is_frame:
-            places: list[tuple[int, str | None]] = [*lines_at(source, [each.position for each in some])]
+            places: list[tuple[int, str | None]] = [*lines_at(source, [one.position for one in some])]
         else:
-            places = [(each.position, None) for each in some]
-        found += [_told(each, source, *place) for each, place in zip(some, places, strict=True)]
+            places = [(one.position, None) for one in some]
+        found += [_describe(one, source, *place) for one, place in zip(some, places, strict=True)]
     return found
 
 
-def _told(problem: Problem, source: Source, number: int, record: str | None) -> Located:
+def _describe(problem: Problem, source: Source, number: int, record: str | None) -> Located:
     unit = unit_of(source)
     where = f"{unit} {number}"
     reason = problem.error.message
-    told = f"{reason} ({where} of {source.name})" if source.named else f"{reason} ({where})"
+    message_text = f"{reason} ({where} of {source.name})" if source.named else f"{reason} ({where})"
     if problem.phase is Phase.READING:
-        told = f"{where}: {reason}"
+        message_text = f"{where}: {reason}"
         if isinstance(problem.error, MalformedError):
-            told = f"invalid {'strict ' if unit is Unit.LINE else ''}JSON at {where}: {reason}"
+            message_text = f"invalid {'strict ' if unit is Unit.LINE else ''}JSON at {where}: {reason}"
         if source.named:
-            told = f"{told} (in {source.name})"
-    return Located(source.name if source.named else None, unit, number, reason, record, _again(problem, told))
+            message_text = f"{message_text} (in {source.name})"
+    return Located(source.name if source.named else None, unit, number, reason, record, _again(problem, message_text))
 
 
 def unit_of(source: Source) -> Unit:

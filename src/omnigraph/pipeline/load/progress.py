@@ -16,11 +16,11 @@ _WORDS = {
 
 
 def shown(out: TextIO, *, clock: Clock | None = None) -> Watch:
-    """Somebody to tell how far a load is, who tells people.
+    """Return a progress callback that prints for people.
 
     Args:
-        out (TextIO): where; a bar is drawn if it is a terminal.
-        clock (Clock | None): the source of time, for the rate.
+        out: where; a bar is drawn if it is a terminal.
+        clock: the source of time, for the rate.
 
     Returns:
         Watch: for the `progress` of a load.
@@ -38,7 +38,7 @@ class _Shown:
         self._drawn = 0
 
     def __call__(self, now: LoadProgress) -> None:
-        """Tell."""
+        """Print the progress."""
         if now.stage != self._stage:
             self._stage, self._began = now.stage, self._clock.monotonic()
             if not self._draws:

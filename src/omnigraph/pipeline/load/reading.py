@@ -44,7 +44,7 @@ class Reading:
 
 
 class PieceIds:
-    """Ids that follow from a load, a piece of it, and how many were asked for before."""
+    """Generate ids from a load, a piece of it, and a counter, so that a piece read twice has the same ids."""
 
     def __init__(self, load: str, piece: int | str) -> None:
         self._time = decode(load) >> _CHANCE_BITS << _CHANCE_BITS

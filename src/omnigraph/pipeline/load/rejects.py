@@ -14,14 +14,14 @@ from omnigraph.storage.input_files import is_remote, local_path
 
 
 class RejectsFile:
-    """The file of one load; its folder is made at once, so that nobody works for hours and has nowhere to put them."""
+    """The file of rejects of one load; its folder is made first, before hours of work."""
 
     def __init__(self, folder: "str | os.PathLike[str]", name: str) -> None:
         """Make the folder.
 
         Args:
-            folder (str | os.PathLike[str]): where the file will be.
-            name (str): what tells it from those of other loads.
+            folder: where the file will be.
+            name: what tells it from those of other loads.
 
         Raises:
             InvalidRequestError: there can be no file (`rejects_folder`).
@@ -46,14 +46,14 @@ class RejectsFile:
         """Write records down, one JSON object per line, in the place of what was written before.
 
         Args:
-            rejects (tuple[Located, ...]): the records.
+            rejects: the records.
 
         Raises:
             InvalidRequestError: they cannot be written (`rejects_folder`).
         """
         try:
             with self._file.open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(each.to_dict(), ensure_ascii=False) + "\n" for each in rejects)
+                file.writelines(json.dumps(reject.to_dict(), ensure_ascii=False) + "\n" for reject in rejects)
         except OSError as fault:
             self.discard()
             raise _cannot(str(self._folder), fault.strerror) from fault

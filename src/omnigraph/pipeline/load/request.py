@@ -92,12 +92,12 @@ def columns_of(
     """Whose rows the files hold, where the caller has to say so.
 
     Args:
-        schema (Schema): the types there are.
-        sources (tuple[Source, ...]): the files.
-        type_name (str | None): a node type.
-        edge (str | None): an edge type.
-        from_column (str | None): of edges, the column with the ids of the nodes they leave.
-        to_column (str | None): of edges, the column with the ids of the nodes they reach.
+        schema: the types there are.
+        sources: the files.
+        type_name: a node type.
+        edge: an edge type.
+        from_column: of edges, the column with the ids of the nodes they leave.
+        to_column: of edges, the column with the ids of the nodes they reach.
 
     Returns:
         Columns | None: None for records that name their types themselves.
@@ -142,7 +142,7 @@ def _node(schema: Schema, name: str) -> NodeType:
         return found
     if schema.edge(name) is not None:
         raise _wrong(f"unknown node type '{name}': it is an edge type, name it as one")
-    raise _wrong(explain_unknown("unknown node type", name, (each.name for each in schema.nodes)))
+    raise _wrong(explain_unknown("unknown node type", name, (entity.name for entity in schema.nodes)))
 
 
 def _edge(schema: Schema, name: str) -> EdgeType:
@@ -151,7 +151,7 @@ def _edge(schema: Schema, name: str) -> EdgeType:
         return found
     if schema.node(name) is not None:
         raise _wrong(f"unknown edge type '{name}': it is a node type, name it as one")
-    raise _wrong(explain_unknown("unknown edge type", name, (each.name for each in schema.edges)))
+    raise _wrong(explain_unknown("unknown edge type", name, (entity.name for entity in schema.edges)))
 
 
 def _wrong(message: str) -> InvalidRequestError:
@@ -177,8 +177,8 @@ def refuse_or_keep(request: LoadRequest, problems: list[Problem]) -> tuple[Locat
     """What became of records that cannot be loaded: put aside, where the caller wants that.
 
     Args:
-        request (LoadRequest): what was asked for.
-        problems (list[Problem]): what was found.
+        request: what was asked for.
+        problems: what was found.
 
     Returns:
         tuple[Located, ...]: the records put aside.
@@ -190,7 +190,7 @@ def refuse_or_keep(request: LoadRequest, problems: list[Problem]) -> tuple[Locat
     if not problems:
         return ()
     if not request.keeps_rejects:
-        raise located([min(problems, key=lambda each: each.order)], request.sources)[0].error
+        raise located([min(problems, key=lambda entity: entity.order)], request.sources)[0].error
     most = min(limits.LOAD_REJECTS_MAX, limits.LOAD_REJECTS_MAX if request.max_rejects is None else request.max_rejects)
     found = tuple(located(problems[: limits.LOAD_REJECTS_MAX], request.sources))
     if len(problems) > most:

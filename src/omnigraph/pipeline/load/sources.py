@@ -117,10 +117,10 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
     """The files that a caller means, in the order they are read.
 
     Args:
-        data (object): a path, folder, pattern or address, several of them, the bytes themselves, or an open file; or
+        data: a path, folder, pattern or address, several of them, the bytes themselves, or an open file; or
             sources, of somebody who wrote the files.
-        format (str | None): what is in them; by their names' endings by default.
-        strict (bool): whether JSON comes one object per line.
+        format: what is in them; by their names' endings by default.
+        strict: whether JSON comes one object per line.
 
     Returns:
         tuple[Source, ...]: at least one.
@@ -139,13 +139,13 @@ def sources_of(data: object, *, format: str | None, strict: bool) -> tuple[Sourc
         raise InvalidRequestError(f"a load reads files or bytes, got {type(data).__name__}", code=OPTION)
     if not named:
         raise InvalidRequestError("there is nothing to load: no file is named", code=OPTION)
-    sources = tuple(each for each in named if isinstance(each, Source))
+    sources = tuple(item for item in named if isinstance(item, Source))
     if len(sources) == len(named):
         return sources
-    for each in named:
-        if not isinstance(each, str | os.PathLike):
-            raise InvalidRequestError(f"a load reads files, and {each!r} is no path", code=OPTION)
-    found = [(*each, _path(one)) for one in named for each in _files(_path(one), chosen)]
+    for item in named:
+        if not isinstance(item, str | os.PathLike):
+            raise InvalidRequestError(f"a load reads files, and {item!r} is no path", code=OPTION)
+    found = [(*item, _path(one)) for one in named for item in _files(_path(one), chosen)]
     times = Counter(name for name, *_ in found)
     return tuple(
         # Files of one name in several folders are told apart by their whole paths.
@@ -169,10 +169,10 @@ def _partitions(uri: str, where: str) -> tuple[Partition, ...]:
     plain = next((number for number, segment in enumerate(given) if glob.has_magic(segment)), len(given))
     # What was given may be relative, so found folders are counted from the end of what is absolute.
     root = where if is_remote(where) else str(Path(local_path("/".join(given[:plain]) or "/")).expanduser().absolute())
-    asked = len([segment for segment in root.split("/")[: plain if is_remote(where) else None] if segment])
+    given_depth = len([segment for segment in root.split("/")[: plain if is_remote(where) else None] if segment])
     segments = [segment for segment in uri.split("/") if segment]
     return tuple(
-        Partition(name, None if text == _NULL_PARTITION else unquote(text), is_found=number >= asked)
+        Partition(name, None if text == _NULL_PARTITION else unquote(text), is_found=number >= given_depth)
         for number, (name, equals, text) in enumerate(segment.partition("=") for segment in segments[:-1])
         if name and equals
     )
@@ -212,7 +212,7 @@ def _files(where: str, chosen: Format | None) -> Iterator[tuple[str, str, int]]:
             if size is not None:
                 yield PurePosixPath(where).name, where, size
                 return
-        yield from _some(where, [each for each in remote_files(where) if _is_input(each[0], chosen)], is_folder=folder)
+        yield from _some(where, [item for item in remote_files(where) if _is_input(item[0], chosen)], is_folder=folder)
         return
     path = Path(local_path(where)).expanduser()
     try:
@@ -220,12 +220,12 @@ def _files(where: str, chosen: Format | None) -> Iterator[tuple[str, str, int]]:
             yield path.name, str(path.absolute()), path.stat().st_size
             return
         is_folder = path.is_dir()
-        below = [each for each in sorted(_below(path, is_folder=is_folder)) if each.is_file()]
+        below = [item for item in sorted(_below(path, is_folder=is_folder)) if item.is_file()]
     except OSError as fault:
         raise InvalidRequestError(f"{where} cannot be read: {fault.strerror}", code=OPTION) from fault
-    found = [each for each in below if _is_input(str(each.relative_to(path) if is_folder else each.name), chosen)]
+    found = [item for item in below if _is_input(str(item.relative_to(path) if is_folder else item.name), chosen)]
     yield from _some(
-        where, [(each.name, str(each.absolute()), each.stat().st_size) for each in found], is_folder=is_folder
+        where, [(item.name, str(item.absolute()), item.stat().st_size) for item in found], is_folder=is_folder
     )
 
 

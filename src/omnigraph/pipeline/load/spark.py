@@ -22,8 +22,8 @@ from omnigraph.errors import InvalidRequestError
 from omnigraph.failpoints import Failpoint, reached
 from omnigraph.model.commit import CommitKind, Pin
 from omnigraph.model.intent import Intent
-from omnigraph.pipeline.aside import go_on
 from omnigraph.pipeline.columns import arrow_schema, table_columns
+from omnigraph.pipeline.interruptible import raise_if_cancelled
 from omnigraph.pipeline.load.blocks import pieces_of
 from omnigraph.pipeline.load.jobs import Jobs, fault_of
 from omnigraph.pipeline.load.local import LocalLoad
@@ -229,7 +229,7 @@ class SparkLoad:
         validator = LoadValidator(self._request, self._work, self._jobs, self._pieces)
         found = validator.validate(staging.snapshot, replaced, problems)
         reached(Failpoint.LOAD_JUDGED)
-        go_on()  # the last moment at which nothing has to be taken back
+        raise_if_cancelled()  # the last moment at which nothing has to be taken back
         self.loaded.rejects = refuse_or_keep(self._request, problems) if problems else ()
         self.loaded.counts = {
             key: self._pieces.rows(key) - len(found.rejected.get(key, ())) for key in sorted(self.type_keys)

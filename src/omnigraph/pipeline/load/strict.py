@@ -32,8 +32,8 @@ def strict_record(line: bytes, schema: Schema) -> Record:
     """The record in a line.
 
     Args:
-        line (bytes): without the end of the line.
-        schema (Schema): the types there are.
+        line: without the end of the line.
+        schema: the types there are.
 
     Returns:
         Record: the type, and its properties by name; of an edge, its ends as `src` and `dst`.

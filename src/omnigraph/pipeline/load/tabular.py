@@ -41,7 +41,6 @@ class Columns:
     """Whose rows they are, and which columns are the ends of edges.
 
     Attributes:
-        entity: the type.
         ends: of an edge, by `src` and `dst`, the columns that hold the ids of its nodes, where the caller names them.
     """
 
@@ -53,8 +52,8 @@ def tabular_records(piece: Piece, columns: Columns) -> Iterator[Batch]:
     """The rows of a file with columns.
 
     Args:
-        piece (Piece): of a CSV or Parquet file.
-        columns (Columns): whose rows.
+        piece: of a CSV or Parquet file.
+        columns: whose rows.
 
     Yields:
         Batch: rows, numbered from one.
@@ -170,14 +169,14 @@ class _Rest:
 def _with_partitions(table: pa.Table, entity: EntityType, source: Source) -> pa.Table:
     """The table with the columns that folders name."""
     _refuse_repeated(table.column_names, source.name, "")
-    known = {*(each.name for each in entity.properties), *chain(*_ENDS.values())}
-    for each in source.partitions:
-        if each.is_found or (each.name in known and each.name not in table.column_names):
-            texts = pa.array([each.text], pa.string())
+    known = {*(item.name for item in entity.properties), *chain(*_ENDS.values())}
+    for item in source.partitions:
+        if item.is_found or (item.name in known and item.name not in table.column_names):
+            texts = pa.array([item.text], pa.string())
             if source.format is not Format.CSV:
                 with suppress(pa.ArrowException, ValueError):
-                    texts = _meaning(texts, _type(entity, each.name))
-            table = table.append_column(each.name, pc.take(texts, pa.array(np.zeros(len(table), np.int64))))
+                    texts = _meaning(texts, _type(entity, item.name))
+            table = table.append_column(item.name, pc.take(texts, pa.array(np.zeros(len(table), np.int64))))
     _refuse_repeated(table.column_names, source.name, ", in the file and in a folder's name")
     return table
 
@@ -194,7 +193,7 @@ def _named(table: pa.Table, columns: Columns, name: str) -> pa.Table:
         return table
     names = list(table.column_names)
     for end, usual in _ENDS.items():
-        chosen = columns.ends.get(end) or next((each for each in usual if each in names), usual[0])
+        chosen = columns.ends.get(end) or next((item for item in usual if item in names), usual[0])
         if chosen not in names:
             there = ", ".join(table.column_names) or "none"
             raise InvalidRequestError(
@@ -227,7 +226,7 @@ def _type(entity: EntityType, name: str) -> PropertyType:
 def _meaning(texts: Any, of: PropertyType) -> Any:  # noqa: ANN401  (columns of any type)
     if of.list or of.is_vector:
         kind = pa.list_(pa.float64()) if of.is_vector else pa.list_(_json_kind(of.element))
-        return pa.array([None if each is None else _array(each) for each in texts.to_pylist()], kind)
+        return pa.array([None if item is None else _array(item) for item in texts.to_pylist()], kind)
     if of.scalar is Scalar.BOOL:
         known = pc.index_in(texts, value_set=pa.array(["false", "true"]))
         if known.null_count > texts.null_count:

@@ -28,7 +28,6 @@ class TypedRows:
     """Rows of one table, each with its place in the file.
 
     Attributes:
-        entity: the type.
         rows: in the table's own columns.
         positions: where each record is, in the order of the file.
         ids_are_fresh: whether every id was made here.
@@ -44,7 +43,7 @@ class Typing:
     """Brings records into their tables' types, under one schema and its rules about single rows."""
 
     def __init__(self, accepted: Accepted, ids: IdSource, source: int, blobs: BlobIngress) -> None:
-        self._rules = {key: replace(each, key=None) for key, each in accepted.rules.types.items()}
+        self._rules = {key: replace(item, key=None) for key, item in accepted.rules.types.items()}
         self._ranks = {key: number for number, key in enumerate(accepted.rules.types)}
         self._ids = ids
         self._source = source
@@ -54,18 +53,18 @@ class Typing:
         """Rows of a block's records, those of one type together.
 
         Args:
-            found (Sequence[Batch]): records, of any types.
+            found: records, of any types.
 
         Yields:
             TypedRows | Problem: rows, or why a record is none.
         """
         by_type: dict[str, list[TypedRows]] = {}
         for batch in found:
-            for each in self._sifted(batch):
-                if isinstance(each, Problem):
-                    yield each
+            for item in self._sifted(batch):
+                if isinstance(item, Problem):
+                    yield item
                 else:
-                    by_type.setdefault(each.entity.type_key, []).append(each)
+                    by_type.setdefault(item.entity.type_key, []).append(item)
         for parts in by_type.values():
             together = in_order(parts)
             good, problems = self._within_their_rules(together)
@@ -122,15 +121,15 @@ def in_order(parts: Sequence[TypedRows]) -> TypedRows:
     """Rows of one type, in the order of their records."""
     if len(parts) == 1:
         return parts[0]
-    positions = np.concatenate([each.positions for each in parts])
-    rows = pa.concat_tables([each.rows for each in parts])
+    positions = np.concatenate([item.positions for item in parts])
+    rows = pa.concat_tables([item.rows for item in parts])
     if (np.diff(positions) < 0).any():
         order = np.argsort(positions, kind="stable")
         positions, rows = positions[order], rows.take(order)
-    return TypedRows(parts[0].entity, rows, positions, all(each.ids_are_fresh for each in parts))
+    return TypedRows(parts[0].entity, rows, positions, all(item.ids_are_fresh for item in parts))
 
 
 def _check_key(node: NodeType, frame: Frame) -> None:
-    for each in node.key:
-        if frame.has_nulls(each.name):
+    for item in node.key:
+        if frame.has_nulls(item.name):
             raise InvalidRequestError(f"node {node.name} is missing a non-null @key value")

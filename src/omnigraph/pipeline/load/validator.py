@@ -154,12 +154,12 @@ class LoadValidator:
         rows = self._jobs.run("judging", frame).to_pylist()
         if not rows:
             return
-        told = self._problems([Violation(**row) for row in rows])
-        problems += [problem for _, problem in told]
+        blamed = self._problems([Violation(**row) for row in rows])
+        problems += [problem for _, problem in blamed]
         refuse_or_keep(self._request, problems)
-        for rank in {violation.rank for violation, _ in told}:
+        for rank in {violation.rank for violation, _ in blamed}:
             key = self._type_keys[rank]
-            own = [violation.place for violation, _ in told if violation.rank == rank]
+            own = [violation.place for violation, _ in blamed if violation.rank == rank]
             rejected[key] = np.unique(np.concatenate([rejected.get(key, _NO_PLACES), np.array(own, np.int64)]))
 
     def _problems(self, violations: list[Violation]) -> list[tuple[Violation, Problem]]:
@@ -177,12 +177,12 @@ class LoadValidator:
         positions = self._pieces.locate(
             [(self._type_keys[violation.rank], violation.place) for violation in about], self._jobs, self._work
         )
-        told = []
+        blamed = []
         for violation in about:
             at = positions[self._type_keys[violation.rank], violation.place]
             error = self._error(violation, at.row)
-            told.append((violation, Problem(Phase(violation.phase), at.source, at.position, error, violation.rank)))
-        return told
+            blamed.append((violation, Problem(Phase(violation.phase), at.source, at.position, error, violation.rank)))
+        return blamed
 
     def _error(self, violation: Violation, row: pa.Table | None) -> GraphError:
         key = self._type_keys[violation.rank]

@@ -23,8 +23,8 @@ from omnigraph.language.query.compile import CompiledQuery
 from omnigraph.model.commit import Record
 from omnigraph.model.schema import Schema
 from omnigraph.model.types import INTEGER_SCALARS, PropertyType, Scalar
-from omnigraph.pipeline.aside import aside, cancellable
 from omnigraph.pipeline.columns import cast_array
+from omnigraph.pipeline.interruptible import cancellable, interruptible
 from omnigraph.pipeline.jobs import reason_in
 from omnigraph.pipeline.query.evaluate import Evaluator, Inputs
 from omnigraph.pipeline.query.needs import Needs, find_needs
@@ -41,7 +41,6 @@ class SparkQuery:
     """A read on Spark: what is read, and with which values.
 
     Attributes:
-        spark: the session.
         place: where the graph's tables are.
         record: the commit.
         schema: its types.
@@ -99,7 +98,7 @@ class SparkQuery:
             self.frame(compiled.plan, values).explain()
         return printed.getvalue().strip()
 
-    @aside
+    @interruptible
     def table(
         self,
         plan: Plan,

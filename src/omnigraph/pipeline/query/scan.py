@@ -30,7 +30,6 @@ class Source:
     """The tables of one commit, as a session of Spark's reads them.
 
     Attributes:
-        spark: the session.
         place: where the tables are.
         record: the commit.
         inputs: parameters of conditions.

@@ -1,4 +1,4 @@
-"""What may be said to the data source, and what it means. Whatever nobody would heed is refused: somebody means it."""
+"""Options of the data source; unknown ones are refused."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,13 +16,13 @@ def refuse_unknown(options: Mapping[str, str], *, reading: bool | None = None) -
     """Refuse options that say nothing here.
 
     Args:
-        options (Mapping[str, str]): as the caller gave them, in any case.
-        reading (bool | None): whether they are for reading; None where that is not known yet.
+        options: as the caller gave them, in any case.
+        reading: whether they are for reading; None where that is not known yet.
 
     Raises:
         InvalidRequestError: there is no such option, or it is for the other direction (`unknown_option`).
     """
-    known = {each.lower(): each for each in (*_READING, *_WRITING)}
+    known = {known_name.lower(): known_name for known_name in (*_READING, *_WRITING)}
     fitting = {True: _READING, False: _WRITING, None: tuple(known.values())}[reading]
     for given in options:
         name = known.get(given.lower())
@@ -40,8 +40,8 @@ def mode_of(options: Mapping[str, str], *, overwrite: bool) -> str:
     """What becomes of rows that are there.
 
     Args:
-        options (Mapping[str, str]): what was said.
-        overwrite (bool): whether Spark's own mode of saving is `overwrite`.
+        options: what was said.
+        overwrite: whether Spark's own mode of saving is `overwrite`.
 
     Returns:
         str: append, merge or overwrite.
@@ -49,21 +49,21 @@ def mode_of(options: Mapping[str, str], *, overwrite: bool) -> str:
     Raises:
         InvalidRequestError: there is no such mode, or the two contradict each other.
     """
-    said = one_of(options, "mode", tuple(Mode))
-    if overwrite and said not in (None, Mode.OVERWRITE):
+    value = one_of(options, "mode", tuple(Mode))
+    if overwrite and value not in (None, Mode.OVERWRITE):
         raise InvalidRequestError(
-            f"the option 'mode' says {said}, and the frame is saved with mode overwrite: say .mode(\"append\")"
+            f"the option 'mode' says {value}, and the frame is saved with mode overwrite: say .mode(\"append\")"
         )
-    return Mode.OVERWRITE.value if overwrite else said or Mode.APPEND.value
+    return Mode.OVERWRITE.value if overwrite else value or Mode.APPEND.value
 
 
 def one_of(options: Mapping[str, str], name: str, values: Sequence[str]) -> str | None:
     """The value of an option that has a few.
 
     Args:
-        options (Mapping[str, str]): what was said.
-        name (str): the option.
-        values (Sequence[str]): what it may be.
+        options: what was said.
+        name: the option.
+        values: what it may be.
 
     Returns:
         str | None: None where it is not there.
@@ -71,19 +71,19 @@ def one_of(options: Mapping[str, str], name: str, values: Sequence[str]) -> str 
     Raises:
         InvalidRequestError: it is something else.
     """
-    said = options.get(name)
-    if said is None or said.lower() in values:
-        return None if said is None else said.lower()
-    raise InvalidRequestError(f"the option '{name}' is one of {', '.join(values)}, and '{said}' is none of them")
+    value = options.get(name)
+    if value is None or value.lower() in values:
+        return None if value is None else value.lower()
+    raise InvalidRequestError(f"the option '{name}' is one of {', '.join(values)}, and '{value}' is none of them")
 
 
 def whole_number(option: str, text: str, else_: str = "") -> int:
     """The value of an option that is a number.
 
     Args:
-        option (str): its name.
-        text (str): its value.
-        else_ (str): what else it may be, for the message.
+        option: its name.
+        text: its value.
+        else_: what else it may be, for the message.
 
     Returns:
         int: the number.

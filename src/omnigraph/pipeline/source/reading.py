@@ -39,9 +39,9 @@ def check_columns(type_key: str, known: Sequence[str], wanted: Sequence[str]) ->
     """Tell that a column is not there, and which may be meant.
 
     Args:
-        type_key (str): whose columns.
-        known (Sequence[str]): those it has.
-        wanted (Sequence[str]): those asked for.
+        type_key: whose columns.
+        known: those it has.
+        wanted: those asked for.
 
     Raises:
         NotFoundError: one of them is none.
@@ -56,8 +56,8 @@ def check_filter(table: Table, filter: str) -> None:
     """Tell that a condition is wrong here, and not in a task.
 
     Args:
-        table (Table): what it is about.
-        filter (str): the condition.
+        table: what it is about.
+        filter: the condition.
 
     Raises:
         InvalidRequestError: it is.
@@ -99,7 +99,7 @@ class TableReader(DataSourceReader):
         return [FragmentGroup(numbers) for numbers in groups or ((),)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of a partition, in the columns that Spark asked for."""
+        """Yield the rows of a partition, in the columns that Spark needs."""
         if not isinstance(partition, FragmentGroup):
             return
         wanted = arrow_schema(self._columns)

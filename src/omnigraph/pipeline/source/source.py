@@ -49,7 +49,7 @@ class OmnigraphSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        """The columns of the type, or those that were asked for."""
+        """Return the columns of the type, or those in the option `columns`."""
         refuse_unknown(self.options, reading=True)
         columns = self._pinned.open().schema
         named = self.options.get("columns")
@@ -95,7 +95,7 @@ def register(spark: SparkSession) -> None:
     """Make the format known to a session.
 
     Args:
-        spark (SparkSession): any session.
+        spark: any session.
     """
     spark.dataSource.register(OmnigraphSource)
 
@@ -104,8 +104,8 @@ def type_key_in(record: Record, name: str) -> str:
     """The key of a type by its name: the node type, else the edge type, or a key as it is.
 
     Args:
-        record (Record): the commit.
-        name (str): as a caller spells it.
+        record: the commit.
+        name: as a caller spells it.
 
     Returns:
         str: like `node:Person`.

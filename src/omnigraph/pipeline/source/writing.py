@@ -33,10 +33,7 @@ class Target:
 
     Attributes:
         graph: address of the graph.
-        type_key: the type.
-        branch: the branch.
         mode: append, merge or overwrite.
-        write: options of the write.
         engine: where the rows are loaded; by how many there are, where nothing is said.
     """
 

@@ -13,8 +13,8 @@ from omnigraph import limits
 from omnigraph.branch.sweep.files import Candidate, candidate
 from omnigraph.branch.sweep.reading import Files, files_of
 from omnigraph.model.commit import Pin
-from omnigraph.pipeline.aside import aside
 from omnigraph.pipeline.distribute import map_tasks
+from omnigraph.pipeline.interruptible import interruptible
 from omnigraph.storage import paths
 from omnigraph.storage.object_stores.open import open_store_of_tables
 from omnigraph.storage.tables.location import location_of, tables_at
@@ -34,7 +34,7 @@ class ReadingOnSpark:
         self._parts = parts
         self._place = location_of(parts.tables)
 
-    @aside
+    @interruptible
     def listed(self) -> list[Candidate]:
         """Return every file under the root, in order of their paths."""
         store, table_files, place = self._parts.store, self._parts.table_files, self._place
@@ -49,7 +49,7 @@ class ReadingOnSpark:
             found += files
         return sorted(found, key=lambda file: file.path)
 
-    @aside
+    @interruptible
     def files(self, pins: Sequence[Pin]) -> Iterable[Files]:
         """Return the files that versions refer to; of the versions of a task, a file is in one answer."""
         place = self._place

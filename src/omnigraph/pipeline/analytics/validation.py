@@ -1,4 +1,4 @@
-"""What is asked of an algorithm, refused before any job runs where it makes no sense."""
+"""Validate the arguments of an algorithm before any job runs."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,10 +16,10 @@ def within(name: str, value: object, least: float, most: float = math.inf) -> No
     """Refuse what is no number between two others.
 
     Args:
-        name (str): what it is called.
-        value (object): what was said.
-        least (float): not less.
-        most (float): not more.
+        name: what it is called.
+        value: what was said.
+        least: not less.
+        most: not more.
 
     Raises:
         InvalidRequestError: it is not.
@@ -30,11 +30,11 @@ def within(name: str, value: object, least: float, most: float = math.inf) -> No
 
 
 def rounds(name: str, value: object) -> None:
-    """Refuse what is no number of rounds.
+    """Refuse a number of rounds that is negative or not whole.
 
     Args:
-        name (str): what it is called.
-        value (object): what was said.
+        name: what it is called.
+        value: what was said.
 
     Raises:
         InvalidRequestError: it is not.
@@ -47,8 +47,8 @@ def texts(given: object, what: str) -> list[str]:
     """Names, one or several.
 
     Args:
-        given (object): what was said.
-        what (str): what they are, for the message.
+        given: what was said.
+        what: what they are, for the message.
 
     Returns:
         list[str]: the names.
@@ -59,7 +59,7 @@ def texts(given: object, what: str) -> list[str]:
     if isinstance(given, str):
         return [given]
     named = list(given) if isinstance(given, Iterable) else None
-    if named is None or not all(isinstance(each, str) for each in named):
+    if named is None or not all(isinstance(item, str) for item in named):
         raise InvalidRequestError(f"{what} are named by a list of texts, not by {given!r}")
     return named
 
@@ -68,7 +68,7 @@ def starts(sources: object) -> Sequence[tuple[str, str]]:
     """Nodes to start from.
 
     Args:
-        sources (object): what was said.
+        sources: what was said.
 
     Returns:
         Sequence[tuple[str, str]]: type and id of each.
@@ -78,10 +78,10 @@ def starts(sources: object) -> Sequence[tuple[str, str]]:
     """
     if not isinstance(sources, Sequence) or isinstance(sources, str) or not sources:
         raise InvalidRequestError("name at least one node to start from, like [('Person', 'Ada')]")
-    for each in sources:
-        if isinstance(each, str) or not isinstance(each, Sequence) or [type(part) for part in each] != [str, str]:
+    for item in sources:
+        if isinstance(item, str) or not isinstance(item, Sequence) or [type(part) for part in item] != [str, str]:
             raise InvalidRequestError(
-                f"a node to start from is its type and its id, like ('Person', 'Ada'), not {each!r}"
+                f"a node to start from is its type and its id, like ('Person', 'Ada'), not {item!r}"
             )
     return sources
 
@@ -90,8 +90,8 @@ def check_columns(answers: DataFrame, properties: Mapping[str, str]) -> None:
     """Refuse answers that there are none of.
 
     Args:
-        answers (DataFrame): all of them.
-        properties (Mapping[str, str]): by columns of answers, the properties they go to.
+        answers: all of them.
+        properties: by columns of answers, the properties they go to.
 
     Raises:
         InvalidRequestError: there is no such column, or nothing is to be written.
@@ -108,14 +108,13 @@ def check_properties(node: NodeType, answers: DataFrame, properties: Mapping[str
     """Refuse properties that cannot hold answers as they are.
 
     Args:
-        node (NodeType): the type they are of.
-        answers (DataFrame): the answers.
-        properties (Mapping[str, str]): by columns of answers, the properties they go to.
+        node: the type they are of.
+        properties: by columns of answers, the properties they go to.
 
     Raises:
         InvalidRequestError: a property is of another kind, or part of the key.
     """
-    keys = {each.name for each in node.key}
+    keys = {item.name for item in node.key}
     for column, own in properties.items():
         declared = node.property_named(own)
         if own in keys:

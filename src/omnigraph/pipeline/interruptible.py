@@ -19,7 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Talk:
+class _SparkCall:
     """One piece of work, done by a thread of its own."""
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -47,13 +47,13 @@ class _Talk:
         if self._error is not None:
             raise self._error
 
-    def go_on(self) -> None:
-        """Raises an interrupt where nobody waits any more."""
+    def raise_if_cancelled(self) -> None:
+        """Raise an interrupt if the caller was interrupted."""
         if self._stopped:
             raise KeyboardInterrupt
 
     def stop(self) -> None:
-        """Cancel what is under way and wait for the end."""
+        """Cancel the running jobs and wait for the end."""
         # The order matters: the thread says that it began before it looks whether it was stopped.
         self._stopped = True
         while self._began and not self._ended.wait(limits.SPARK_CANCEL_EVERY_S):
@@ -62,9 +62,9 @@ class _Talk:
             threading.Thread(target=self._cancel, daemon=True).start()
 
     def _cancel(self) -> None:
-        for each in list(self._cancels):
+        for cancel_job in list(self._cancels):
             try:
-                each()
+                cancel_job()
             except Exception:  # noqa: BLE001  (Spark is gone, and the jobs with it)
                 continue
 
@@ -78,14 +78,14 @@ class _Talk:
             self._cancels.remove(cancel)
 
 
-_current: ContextVar[_Talk | None] = ContextVar("talk", default=None)
+_current: ContextVar[_SparkCall | None] = ContextVar("talk", default=None)
 
 
-def aside(work: Callable[P, T]) -> Callable[P, T]:
+def interruptible(work: Callable[P, T]) -> Callable[P, T]:
     """A function that does its work aside, where it is called by the main thread; elsewhere it is as it was.
 
     Args:
-        work (Callable[P, T]): what to do; it talks to Spark.
+        work: what to do; it talks to Spark.
 
     Returns:
         Callable[P, T]: the same to callers. An interrupt cancels its jobs and is raised when the work has ended,
@@ -93,37 +93,37 @@ def aside(work: Callable[P, T]) -> Callable[P, T]:
     """
 
     @wraps(work)
-    def done_aside(*args: P.args, **kwargs: P.kwargs) -> T:
+    def run_interruptible(*args: P.args, **kwargs: P.kwargs) -> T:
         if threading.current_thread() is not threading.main_thread():
             return work(*args, **kwargs)
         answers: list[T] = []
-        talk = _Talk(lambda: answers.append(work(*args, **kwargs)))
-        thread = threading.Thread(target=copy_context().run, args=(talk.run,), name="omnigraph-spark", daemon=True)
+        call = _SparkCall(lambda: answers.append(work(*args, **kwargs)))
+        thread = threading.Thread(target=copy_context().run, args=(call.run,), name="omnigraph-spark", daemon=True)
         try:
             thread.start()
-            talk.wait()
+            call.wait()
         except KeyboardInterrupt:
-            talk.stop()
+            call.stop()
             if not answers:
                 raise
             # It was done before anything could be cancelled: to say that it was not would be a lie.
         except BaseException:
-            talk.stop()
+            call.stop()
             raise
         return answers[0]
 
-    return done_aside
+    return run_interruptible
 
 
-def go_on() -> None:
-    """For work that waits without a job: go on only if somebody still waits for it.
+def raise_if_cancelled() -> None:
+    """For work that waits without a job: raise if the caller was interrupted.
 
     Raises:
         KeyboardInterrupt: nobody does.
     """
-    talk = _current.get()
-    if talk is not None:
-        talk.go_on()
+    call = _current.get()
+    if call is not None:
+        call.raise_if_cancelled()
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def cancellable(cancel: Callable[[], None]) -> Iterator[None]:
     """Jobs within the block are cancelled when the main thread is interrupted.
 
     Args:
-        cancel (Callable[[], None]): cancels them; may be called more than once.
+        cancel: cancels them; may be called more than once.
 
     Yields:
         None: while they run.
@@ -139,14 +139,14 @@ def cancellable(cancel: Callable[[], None]) -> Iterator[None]:
     Raises:
         KeyboardInterrupt: it was; whatever the cancelled job says.
     """
-    talk = _current.get()
-    if talk is None:
+    call = _current.get()
+    if call is None:
         yield
         return
-    with talk.cancelled_by(cancel):
-        talk.go_on()
+    with call.cancelled_by(cancel):
+        call.raise_if_cancelled()
         try:
             yield
         except Exception:  # whatever Spark says of a job that was cancelled: the interrupt is told instead
-            talk.go_on()
+            call.raise_if_cancelled()
             raise
