@@ -200,8 +200,9 @@ def verify_graph(
 def _held(parts: GraphContext, tags: CheckedTags) -> dict[str, set[int]]:
     """Return, by branch, the pruned entries whose data is kept: for tags, and for forks and merges of live branches."""
     found = {branch: set(numbers) for branch, numbers in tags.held.items()}
+    looking = replace(parts, read_only=True)  # a listing of branches that may write would tidy their marks
     with suppress(GraphError):  # of a damaged log, which verification reports
-        for branch, numbers in held_numbers(parts).items():
+        for branch, numbers in held_numbers(looking).items():
             found.setdefault(branch, set()).update(numbers)
     return found
 

@@ -34,7 +34,7 @@ def rebuild_deletion_vectors(context: GraphContext, findings: Iterable[Finding])
     done = set()
     for finding in damaged:
         try:
-            body = _rebuilt(context, finding, paths_damaged)
+            body = _rebuilt(context, finding.path, finding.affected[0], paths_damaged)
         except GraphError:
             continue  # something else is damaged as well; the fragment is done without
         if body is None:
@@ -46,16 +46,16 @@ def rebuild_deletion_vectors(context: GraphContext, findings: Iterable[Finding])
     return frozenset(done)
 
 
-def _rebuilt(context: GraphContext, finding: Finding, damaged: set[str]) -> bytes | None:
-    at = finding.affected[0]
+def _rebuilt(context: GraphContext, path: str, at: Affected, damaged: set[str]) -> bytes | None:
+    """The content that a deletion vector must have by the changes of commits; None where they do not tell."""
     entry = context.log.read(at.branch, at.number)
     if entry is None or at.type_key not in entry.tables:
         return None
     pin, examiner = entry.tables[at.type_key], Examiner(context.tables)
-    files = examiner.open(pin).files_under(finding.path)
+    files = examiner.open(pin).files_under(path)
     live = None if files is None else _live_ids(_backwards(context, entry), context, pin, files, damaged)
-    deleted = None if live is None else examiner.open(pin).deleted_rows(finding.path, live)
-    return None if deleted is None else vector_bytes(finding.path, deleted)
+    deleted = None if live is None else examiner.open(pin).deleted_rows(path, live)
+    return None if deleted is None else vector_bytes(path, deleted)
 
 
 def _live_ids(
@@ -187,6 +187,8 @@ class TableCheck:
             known = (file.path, file.bytes)
             if known not in self._problems:
                 wrong = self._examined(file) or self._read(version, file)
+                if wrong is not None and file.part is Part.DELETIONS and self._was_rebuilt(file.path, affected):
+                    wrong = None
                 if wrong is not None and wrong[1] and self._is_read_elsewhere(pin, file):
                     self._note(FindingKind.VERSION, manifest, wrong[0], affected, rows=pin.rows)
                     continue
@@ -194,6 +196,13 @@ class TableCheck:
             wrong = self._problems[known]
             if wrong is not None:
                 self._note(_KINDS[file.part], file.path, wrong[0], affected, rows=file.rows, certain=wrong[1])
+
+    def _was_rebuilt(self, path: str, affected: Sequence[Affected]) -> bool:
+        """Whether a deletion vector was written by `rebuild_deletion_vectors`: right, though not Lance's own bytes."""
+        try:
+            return self.context.table_files.get(path) == _rebuilt(self.context, path, affected[0], {path})
+        except GraphError:
+            return False
 
     def _is_read_elsewhere(self, pin: Pin, file: ExpectedFile) -> bool:
         """Whether another version finds nothing wrong with a file; then it is not the file that is damaged."""
