@@ -51,7 +51,7 @@ def test_batches_are_handed_over_as_they_are_found(graph: Graph) -> None:
 def test_a_stream_needs_little_memory_for_a_result_that_does_not_fit(graph: Graph) -> None:
     little = QueryLimits(memory_bytes=4_000, batch_rows=50)
     with pytest.raises(LimitError) as refused:
-        graph.query(PAIRS, limits=little)
+        graph.query(PAIRS, limits=little, engine="local")
     assert refused.value.code == "query_memory"
     assert sum(batch.num_rows for batch in graph.stream(PAIRS, limits=little).batches()) == PEOPLE**2
 
