@@ -15,7 +15,9 @@ _omnigraph() {
     "load|--format") words="jsonl csv parquet" ;;
     "load|--engine") words="spark local" ;;
     "export|--format") words="jsonl parquet csv graphml" ;;
+    "query|--engine") words="auto local spark" ;;
     "query|--format") words="table kv csv jsonl json" ;;
+    "explain|--engine") words="auto local spark" ;;
     "branch merge|--by") words="row property" ;;
     "branch merge|--prefer") words="source target" ;;
     "diff|--engine") words="auto local spark" ;;
@@ -41,9 +43,9 @@ _omnigraph() {
       "export") words="--branch --commit --tag --at --number --type --format --out --files --json --store --server --graph --profile --as --debug -v --version -h --help" ;;
       "blob get") words="--branch --snapshot --uri --offset --length --out --store --server --graph --profile --debug -v --version -h --help" ;;
       "blob stat") words="--branch --snapshot --uri --json --store --server --graph --profile --debug -v --version -h --help" ;;
-      "query") words="--query -e --query-string --params --params-file --branch --snapshot --tag --at --number --format --json --store --server --graph --profile --debug -v --version -h --help" ;;
+      "query") words="--query -e --query-string --params --params-file --branch --snapshot --tag --at --number --engine --format --json --store --server --graph --profile --debug -v --version -h --help" ;;
       "mutate") words="--query -e --query-string --params --params-file --branch --if-commit --message --idempotency-key --prune-previous --json --store --server --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
-      "explain") words="--query -e --query-string --params --params-file --branch --json --store --server --graph --profile --debug -v --version -h --help" ;;
+      "explain") words="--query -e --query-string --params --params-file --branch --engine --json --store --server --graph --profile --debug -v --version -h --help" ;;
       "lint") words="--query --schema --json --store --cluster --graph --profile --debug -v --version -h --help" ;;
       "branch create") words="--from --commit --tag --at --number --uri --json --store --server --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
       "branch list") words="--uri --json --store --server --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
