@@ -252,6 +252,13 @@ def test_a_query_that_needs_too_much_memory_is_refused(serve: InProcess) -> None
     assert body["resource_limit"]["resource"] == "query_memory"
 
 
+def test_a_server_without_spark_runs_no_query_on_it(serve: InProcess) -> None:
+    client = serve()
+
+    refused(client.post("query", json={"query": EVERYTHING, "engine": "spark"}), 400, "--spark MASTER")
+    assert "engine" not in client.post("query", json={"query": EVERYTHING, "engine": "local"}).json()
+
+
 def test_a_query_that_takes_too_long_is_refused(serve: InProcess) -> None:
     client = serve(query_s_max=0.0)
 

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 from tests.support.command_line import run
+from tests.support.served_here import InProcess
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidRequestError, LimitError
 from omnigraph.execution.query_limits import QueryLimits
+from omnigraph.server.settings import ServerSettings
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -92,3 +94,21 @@ def test_the_command_line_names_the_engine(graph: Graph, spark: SparkSession) ->
 
     assert '"engine": "spark"' in on_spark.out
     assert "== Physical Plan ==" in plan.out
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_server_with_spark_runs_there_what_needs_more_memory(graph: Graph) -> None:
+    servers = InProcess()
+    settings = ServerSettings(
+        store=graph.uri, graph_id="library", unauthenticated=True, spark="local[2]", query_bytes_max=64
+    )
+    body = {"query": FRIENDS, "params": {"least": 4}}
+    try:
+        client = servers.at(settings)
+        found = client.post("query", json=body).json()
+        here = client.post("query", json=body | {"engine": "local"}).json()
+    finally:
+        servers.close()
+
+    assert (found["engine"], found["row_count"]) == ("spark", 5)
+    assert here["resource_limit"]["resource"] == "query_memory"

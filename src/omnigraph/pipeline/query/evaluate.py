@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql.types import StructType
 
 from omnigraph.errors import InternalError
 from omnigraph.execution.arrays import Values, make_nulls, pc, to_arrow
@@ -20,7 +21,7 @@ from omnigraph.language.plan.expressions import End, Expression, Value
 from omnigraph.language.plan.walk import split_conjuncts
 from omnigraph.pipeline.columns import arrow_schema, cast_array, cast_batch
 from omnigraph.pipeline.query.native import Native
-from omnigraph.pipeline.query.rows import Cell, Key, Kind, Names, Rows, plain_type, struct_of
+from omnigraph.pipeline.query.rows import Cell, Key, Kind, Names, Rows, columns_of, plain_type, struct_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +147,8 @@ class Evaluator:
                 cells[key] = Cell(self._names.new(), result_type(expression.type))
                 native.append(translated.alias(cells[key].column))
         if native or not left:
-            before = rows.frame.columns if left else [rows.cells[key].column for key in keep if key in rows.cells]
-            frame = rows.frame.select(*(list(before) if native or before else rows.frame.columns[:1]), *native)
+            before = rows.frame.columns if left else columns_of(rows.only(keep).cells)
+            frame = rows.frame.select(*(before if native or before else rows.frame.columns[:1]), *native)
             rows = Rows(frame, {**rows.cells, **cells} if left else cells)
         return self._pass_on(rows, left, (), list(cells)) if left else rows
 
@@ -159,8 +160,7 @@ class Evaluator:
         if not kept and not made:
             kept = dict(list(rows.cells.items())[:1])
         task = _Task(self._inputs, dict(rows.cells), kept, made, tuple(values.values()), tuple(conditions))
-        cells = {**kept, **made}
-        return Rows(rows.frame.mapInArrow(task, struct_of(cells.values())), cells)
+        return Rows(rows.frame.mapInArrow(task, task.struct), {**kept, **made})
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +174,16 @@ class _Task:
     values: tuple[Expression, ...]
     conditions: tuple[Expression, ...]
 
+    @property
+    def struct(self) -> StructType:
+        """The columns that come out."""
+        return struct_of({cell.column: cell for cell in (*self.kept.values(), *self.made.values())}.values())
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work through the batches of a task."""
         conditions = [prepare(each) for each in self.conditions]
         values = [prepare(each) for each in self.values]
-        wanted = arrow_schema(struct_of([*self.kept.values(), *self.made.values()]))
+        wanted = arrow_schema(self.struct)
         for batch in batches:
             some = batch
             for condition in conditions:
@@ -187,7 +192,7 @@ class _Task:
             if not some.num_rows:
                 continue
             scope = self._scope(some)
-            arrays = [some.column(cell.column) for cell in self.kept.values()]
+            arrays = [some.column(column) for column in columns_of(self.kept)]
             for cell, value in zip(self.made.values(), values, strict=True):
                 arrays.append(cast_array(to_array(value(scope), scope.size), plain_type(cell.type)))
             yield cast_batch(pa.RecordBatch.from_arrays(arrays, names=wanted.names), wanted)

@@ -18,6 +18,7 @@ from omnigraph.language.plan.pattern import Count, Window
 from omnigraph.language.plan.pipeline import Pipeline
 from omnigraph.language.plan.steps import Step
 from omnigraph.model.schema import ID, Schema
+from omnigraph.model.types import Scalar
 from omnigraph.pipeline.query.evaluate import Evaluator
 from omnigraph.pipeline.query.hops import Hops, Pairs
 from omnigraph.pipeline.query.needs import PLACE, Needs, find_needs
@@ -55,6 +56,8 @@ class PatternLowering:
         fused: frozenset[str] = frozenset()
         for place, step in enumerate(pattern):
             needs = find_needs(pattern[place + 1 :]) | outside | Needs(frozenset(key.name for key in around))
+            if isinstance(step, steps.Scan) and self._is_implied(rows, step, pattern[place + 1 :], needs):
+                continue
             if isinstance(step, steps.Order):
                 rows = self.order(rows, step, needs, fused)
             elif isinstance(step, steps.Rank):
@@ -64,6 +67,20 @@ class PatternLowering:
                 rows = self._step(rows, step, needs)
                 fused = fused if isinstance(step, steps.Filter) else frozenset()
         return rows
+
+    def _is_implied(self, rows: Rows, step: steps.Scan, later: Sequence[Step], needs: Needs) -> bool:
+        """Return whether the next step finds the nodes of a scan by itself: the ends of edges exist."""
+        following = later[0] if later else None
+        return (
+            rows.is_start
+            and step.condition is None
+            and step.at_most is None
+            and isinstance(following, steps.Expand | steps.CountEdges)
+            and following.source == step.variable
+            and (following.least, following.most) == (1, 1)
+            and (isinstance(following, steps.CountEdges) or following.path is None)
+            and not self._stored(step.variable, step.type_name, needs)
+        )
 
     def _step(self, rows: Rows, step: Step, needs: Needs) -> Rows:
         match step:
@@ -102,8 +119,25 @@ class PatternLowering:
 
     def _nodes(self, variable: str, type_name: str, needs: Needs, condition: Expression | None) -> Rows:
         wanted = {Key(Kind.ID, variable): ID}
-        wanted |= {Key(Kind.PROPERTY, variable, name): name for name in needs.properties_of(variable)}
-        return self._source.scan(f"node:{type_name}", wanted, condition)
+        wanted |= {Key(Kind.PROPERTY, variable, name): name for name in self._stored(variable, type_name, needs)}
+        found = self._source.scan(f"node:{type_name}", wanted, condition)
+        return self._with_key(found, variable, type_name)
+
+    def _stored(self, variable: str, type_name: str, needs: Needs) -> list[str]:
+        """Return the needed properties of a variable that its id does not tell."""
+        return [name for name in needs.properties_of(variable) if name != self._text_key(type_name)]
+
+    def _text_key(self, type_name: str) -> str | None:
+        """Return the property that is equal to the id: the key, if it is one text."""
+        node = self._schema.node(type_name)
+        keys = () if node is None else node.key
+        return keys[0].name if len(keys) == 1 and keys[0].type.scalar is Scalar.STRING else None
+
+    def _with_key(self, rows: Rows, variable: str, type_name: str) -> Rows:
+        key = self._text_key(type_name)
+        if key is None:
+            return rows
+        return Rows(rows.frame, {**rows.cells, Key(Kind.PROPERTY, variable, key): rows.cells[Key(Kind.ID, variable)]})
 
     def _scan(self, rows: Rows, step: steps.Scan, needs: Needs) -> Rows:
         found = self._nodes(step.variable, step.type_name, needs, step.condition)
@@ -120,19 +154,24 @@ class PatternLowering:
     # --- edges ----------------------------------------------------------------------------------------------------
 
     def _expand(self, rows: Rows, step: steps.Expand, needs: Needs) -> Rows:
-        start = Key(Kind.ID, step.source)
         pairs = self._pairs(rows, step, needs)
-        joined = rows.frame.join(pairs.frame, rows.column(start) == F.col(pairs.start))
+        rows = self._from_source(rows, step, pairs.frame, pairs.start)
         target = Key(Kind.ID, step.target)
-        made = Rows(
-            joined,
-            {**rows.cells, **_found(step, pairs), target: Cell(pairs.end, pa.string(), nullable=False)},
-        )
-        if step.target_condition is None and not needs.properties_of(step.target):
-            return made
+        end = Cell(pairs.end, pa.string(), nullable=False)
+        made = Rows(rows.frame, {**rows.cells, **_found(step, pairs), target: end})
+        if step.target_condition is None and not self._stored(step.target, step.target_type, needs):
+            return self._with_key(made, step.target, step.target_type)
         nodes = self._nodes(step.target, step.target_type, needs, step.target_condition)
         both = made.frame.join(nodes.frame, made.column(target) == nodes.column(target))
         return Rows(both, {**made.cells, **nodes.cells})
+
+    def _from_source(self, rows: Rows, step: steps.Expand | steps.CountEdges, found: DataFrame, start: str) -> Rows:
+        """Join rows with what was found for each source; where its scan was left out, all of it."""
+        source = Key(Kind.ID, step.source)
+        if source in rows.cells:
+            return rows.with_frame(rows.frame.join(found, rows.column(source) == F.col(start)))
+        sources = Rows(found, {source: Cell(start, pa.string(), nullable=False)})
+        return self._with_key(sources, step.source, step.source_type)
 
     def _pairs(self, rows: Rows, step: steps.Expand | steps.Connect, needs: Needs) -> Pairs:
         with_path = step.path is not None and step.path in needs.names
@@ -166,8 +205,8 @@ class PatternLowering:
             pairs = self._hops.reach(step, *self._sources(rows, step.source), with_path=False)
         cell = Cell(self._names.new(), pa.int64(), nullable=False)
         counts = pairs.frame.groupBy(pairs.start).agg(F.count(F.lit(1)).alias(cell.column))
-        joined = rows.frame.join(counts, rows.column(Key(Kind.ID, step.source)) == F.col(pairs.start))
-        return Rows(joined, {**rows.cells, Key(Kind.HIDDEN, step.name): cell})
+        rows = self._from_source(rows, step, counts, pairs.start)
+        return Rows(rows.frame, {**rows.cells, Key(Kind.HIDDEN, step.name): cell})
 
     # --- nested steps ---------------------------------------------------------------------------------------------
 
@@ -186,8 +225,33 @@ class PatternLowering:
         inner = self.lower(outer, pattern[1:], outside, shared)
         return inner, shared
 
+    def _one_hop(self, pattern: Pipeline) -> tuple[Rows, list[Key]] | None:
+        """Return the nodes that have an edge, where nested steps ask for no more; None where they need outer rows."""
+        if len(pattern) != 2 or not isinstance(pattern[0], steps.Given):
+            return None
+        step = pattern[1]
+        if not isinstance(step, steps.Expand | steps.Connect) or (step.least, step.most) != (1, 1):
+            return None
+        if step.edge_variable is None:
+            pairs = self._hops.pairs(step, distinct=False)
+        else:
+            pairs = self._hops.records(step, step.edge_variable, (), step.edge_condition)
+        ends = {Key(Kind.ID, step.source): pairs.start, Key(Kind.ID, step.target): pairs.end}
+        found = Rows(pairs.frame, {key: Cell(column, pa.string(), nullable=False) for key, column in ends.items()})
+        if isinstance(step, steps.Connect):
+            if step.source == step.target:
+                found = found.with_frame(found.frame.where(F.col(pairs.start) == F.col(pairs.end)))
+            return found, list(ends)
+        if step.target_condition is not None:
+            nodes = self._nodes(step.target, step.target_type, Needs(), step.target_condition).renamed(self._names)
+            there = Key(Kind.ID, step.target)
+            found = found.with_frame(
+                found.frame.join(nodes.frame, found.column(there) == nodes.column(there), "left_semi")
+            )
+        return found, [Key(Kind.ID, step.source)]
+
     def _exists(self, rows: Rows, step: steps.SemiJoin | steps.AntiJoin) -> Rows:
-        inner, shared = self._inner(rows, step.steps, Needs())
+        inner, shared = self._one_hop(step.steps) or self._inner(rows, step.steps, Needs())
         found = inner.only(shared)
         frame = found.frame if shared else found.frame.limit(1)
         how = "left_semi" if isinstance(step, steps.SemiJoin) else "left_anti"
@@ -301,4 +365,5 @@ def _restricted(needs: Needs, variables: Sequence[str]) -> Needs:
 
 
 def _stacked(union: Rows, more: Rows) -> DataFrame:
-    return union.frame.union(more.frame.select(*(more.cells[key].column for key in union.cells)))
+    by_column = {cell.column: key for key, cell in union.cells.items()}
+    return union.frame.union(more.frame.select(*(more.cells[by_column[name]].column for name in union.frame.columns)))

@@ -5,7 +5,7 @@ and a frame can be joined with another that was made of it.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
 from typing import NamedTuple
@@ -81,14 +81,14 @@ class Rows:
     def only(self, keys: Iterable[Key]) -> "Rows":
         """Keep the columns with these meanings; one of the others where there are none."""
         kept = {key: self.cells[key] for key in dict.fromkeys(keys) if key in self.cells}
-        columns = [cell.column for cell in kept.values()] or self.frame.columns[:1]
-        return Rows(self.frame.select(*columns), kept)
+        return Rows(self.frame.select(*(columns_of(kept) or self.frame.columns[:1])), kept)
 
     def renamed(self, names: Names) -> "Rows":
         """Return the rows under fresh column names, to join them with rows they were made of."""
-        fresh = {key: Cell(names.new(), cell.type, cell.nullable) for key, cell in self.cells.items()}
-        columns = [F.col(self.cells[key].column).alias(cell.column) for key, cell in fresh.items()]
-        return Rows(self.frame.select(*(columns or [F.lit(1).alias(names.new())])), fresh)
+        fresh = {column: names.new() for column in columns_of(self.cells)}
+        columns = [F.col(column).alias(name) for column, name in fresh.items()]
+        cells = {key: replace(cell, column=fresh[cell.column]) for key, cell in self.cells.items()}
+        return Rows(self.frame.select(*(columns or [F.lit(1).alias(names.new())])), cells)
 
     def identity(self) -> list[Key]:
         """Return the columns that identify a row: properties follow from ids."""
@@ -97,6 +97,11 @@ class Rows:
     def distinct(self) -> "Rows":
         """Remove duplicate rows."""
         return self.with_frame(self.frame.dropDuplicates([self.cells[key].column for key in self.identity()]))
+
+
+def columns_of(cells: Mapping[Key, Cell]) -> list[str]:
+    """Return the names of columns; one may hold an id and the key that is equal to it."""
+    return list(dict.fromkeys(cell.column for cell in cells.values()))
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:

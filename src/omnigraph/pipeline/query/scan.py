@@ -1,7 +1,7 @@
 """Scans of tables as DataFrames: one task for each group of fragments, which applies the condition itself."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +41,7 @@ class Source:
     record: Record
     inputs: Inputs
     names: Names
+    _scanned: dict[object, DataFrame] = field(default_factory=dict)
 
     def scan(self, type_key: str, wanted: Mapping[Key, str], condition: Expression | None = None) -> Rows:
         """Scan a type.
@@ -55,8 +56,15 @@ class Source:
             key: Cell(self.names.new(), table.schema.field(name).type, table.schema.field(name).nullable)
             for key, name in wanted.items()
         }
-        task = replace(self.prepare(type_key, tuple(wanted.values())), cells=tuple(cells.values()), condition=condition)
-        return Rows(self.run(task, task.read, struct_of(cells.values())), cells)
+        columns = tuple(wanted.values())
+        known = self._scanned.get((type_key, columns, condition))
+        if known is not None:
+            # The same frame under other names: Spark reads and shuffles it once for both.
+            return Rows(known.toDF(*(cell.column for cell in cells.values())), cells)
+        task = replace(self.prepare(type_key, columns), cells=tuple(cells.values()), condition=condition)
+        frame = self.run(task, task.read, struct_of(cells.values()))
+        self._scanned[type_key, columns, condition] = frame
+        return Rows(frame, cells)
 
     def prepare(self, type_key: str, columns: tuple[str, ...]) -> "ScanTask":
         """Return a task that reads columns of a table."""
