@@ -82,7 +82,7 @@ def well_typed(draw: random.Random, number: int) -> tuple[str, dict[str, object]
         return text, queries.params()
 
 
-@pytest.mark.parametrize("seed", [11, 12, 13, 14])
+@pytest.mark.parametrize("seed", [11, 12, 13])
 def test_random_queries_answer_what_plain_loops_answer(engines: Callable[[PlainGraph], Engines], seed: int) -> None:
     draw = random.Random(seed)
     both = engines(RandomGraphs(draw, small_schema()).graph())
@@ -94,7 +94,7 @@ def test_random_queries_answer_what_plain_loops_answer(engines: Callable[[PlainG
 def test_random_searches_answer_what_plain_loops_answer(engines: Callable[[PlainGraph], Engines], seed: int) -> None:
     chance = RandomSearches(random.Random(seed))
     both = engines(chance.graph())
-    for _ in range(6):
+    for _ in range(4):
         both.agree(chance.query(), chance.params())
 
 
