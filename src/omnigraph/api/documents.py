@@ -6,6 +6,7 @@ from omnigraph.clock import readable_time
 from omnigraph.model.commit import MAIN, Record
 from omnigraph.model.conflict import MergeConflict
 from omnigraph.model.schema import EdgeType, EntityType
+from omnigraph.storage.records.commit_v1 import recovery_document
 from omnigraph.version import INTERNAL_SCHEMA
 
 
@@ -23,12 +24,18 @@ def commit_document(record: Record) -> dict[str, Any]:
 
 
 def full_commit_document(record: Record) -> dict[str, Any]:
-    """Describe a commit: the contract's fields, then its readable time, kind, message and change counts."""
+    """Describe a commit: the contract's fields, then its readable time, kind, message, change counts and recovery."""
     changes = {
         key: {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
         for key, counts in record.changes.types.items()
     }
-    more = {"created": readable_time(record.created_at_us), "kind": record.kind.value, "message": record.message}
+    more: dict[str, Any] = {
+        "created": readable_time(record.created_at_us),
+        "kind": record.kind.value,
+        "message": record.message,
+    }
+    if record.recovery is not None:
+        more["recovery"] = recovery_document(record.recovery)
     return {**commit_document(record), **more, "changes": changes}
 
 
@@ -42,7 +49,7 @@ def snapshot_document(record: Record) -> dict[str, Any]:
                 "entity_kind": kind,
                 "type_name": name,
                 "dataset_path": pin.table,
-                "published_dataset_version": pin.version,
+                "published_dataset_version": str(pin.version),  # 64 bits: more than JavaScript and jq keep of a number
                 "native_dataset_branch": None,
                 "entity_count": pin.rows,
             }

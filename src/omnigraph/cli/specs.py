@@ -180,6 +180,12 @@ COMMANDS = (
         ("profile list", "list the configured profiles", Capability.LOCAL, _NONE),
         ("profile show", "show one profile", Capability.LOCAL, _NONE),
     ),
+    *_specs(
+        "token",
+        ("token create", "make a bearer token for an actor of a server", Capability.LOCAL, _NONE),
+        ("token list", "list the actors with tokens", Capability.LOCAL, _NONE),
+        ("token revoke", "revoke the token of an actor, without a restart of the server", Capability.LOCAL, _NONE),
+    ),
     *_specs("completion", ("completion", "print a completion script for a shell", Capability.LOCAL, _NONE)),
     *_specs("operator", ("version", "show the version of this program", Capability.LOCAL, _NONE)),
 )

@@ -108,7 +108,7 @@ def _conflict(body: Body) -> Conflict | None:
         return ReadSetChanged(document["member"], document["expected"], document["actual"])
     if "manifest_conflict" in body:
         document = body["manifest_conflict"]
-        return ExpectedVersionMismatch(document["table_key"], document["expected"], document["actual"])
+        return ExpectedVersionMismatch(document["table_key"], int(document["expected"]), int(document["actual"]))
     return None
 
 

@@ -13,6 +13,7 @@ from omnigraph.client.failures import parse_merge_conflict
 from omnigraph.model.change import Changes, TypeChange
 from omnigraph.model.commit import MAIN, CommitKind, Pin, Record
 from omnigraph.model.schema_cost import CostedStep
+from omnigraph.storage.records.commit_v1 import read_recovery
 
 Document = Mapping[str, Any]
 
@@ -64,6 +65,7 @@ def parse_record(document: Document, *, tables: dict[str, Pin] | None = None) ->
         schema="",
         tables=tables or {},
         changes=Changes(parse_type_changes(document["changes"])),
+        recovery=None if document.get("recovery") is None else read_recovery(document["recovery"]),
     )
 
 
@@ -71,7 +73,7 @@ def parse_snapshot_record(document: Document) -> Record:
     """Parse the document of a snapshot, with the tables of all types."""
     tables = {
         f"{table['entity_kind']}:{table['type_name']}": Pin(
-            table["dataset_path"], table["published_dataset_version"], table["entity_count"], table["bytes"]
+            table["dataset_path"], int(table["published_dataset_version"]), table["entity_count"], table["bytes"]
         )
         for table in document["datasets"]
     }
@@ -91,10 +93,11 @@ def _record_of_cause(cause: Document) -> Record:
         commit=cause["graph_commit_id"],
         branch=cause["authored_branch"],
         number=0,
-        kind=CommitKind.MUTATION,
+        kind=CommitKind(cause.get("kind", CommitKind.MUTATION)),
         parent=cause.get("parent_commit_id"),
         merged_parent=cause.get("merged_parent_commit_id"),
         actor=cause.get("actor_id"),
+        message=cause.get("message"),
         created_at_us=cause["authored_at"],
         schema="",
         tables={},

@@ -33,6 +33,7 @@ from omnigraph.server.responses import json_response
 from omnigraph.server.routes import ROUTERS
 from omnigraph.server.routing import error_prefix
 from omnigraph.server.settings import ServerSettings
+from omnigraph.server.tokens import TokenSource
 from omnigraph.version import VERSION
 
 _CODES = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}
@@ -59,6 +60,7 @@ def create_app_over(settings: ServerSettings, graphs: Graphs) -> FastAPI:
     clock = SystemClock()
     state = AppState(
         settings=settings,
+        tokens=TokenSource(settings.tokens, settings.token_environment),
         graphs=graphs,
         admission=Admission(requests_max=settings.actor_requests_max, bytes_max=settings.actor_bytes_max),
         scheduler=FairScheduler(

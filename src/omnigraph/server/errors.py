@@ -78,18 +78,18 @@ def _conflict_details(error: errors.ConflictError) -> Details:
             details: dict[str, Any] = {"read_set_conflict": {"member": member, "expected": expected, "actual": actual}}
             # Only tables have numeric versions; the schema or the branch may have changed instead.
             if ":" in member and all(version.isascii() and version.isdigit() for version in (expected, actual)):
-                numbers = {"table_key": member, "expected": int(expected), "actual": int(actual)}
+                numbers = {"table_key": member, "expected": expected, "actual": actual}
                 details["manifest_conflict"] = numbers
             return details
         case ExpectedVersionMismatch(table_key, expected, actual):
             kind, _, name = table_key.partition(":")
             return {
-                "manifest_conflict": {"table_key": table_key, "expected": expected, "actual": actual},
+                "manifest_conflict": {"table_key": table_key, "expected": str(expected), "actual": str(actual)},
                 "published_dataset_version_conflict": {
                     "entity_kind": kind,
                     "type_name": name,
-                    "expected_published_dataset_version": expected,
-                    "actual_published_dataset_version": actual,
+                    "expected_published_dataset_version": str(expected),
+                    "actual_published_dataset_version": str(actual),
                 },
             }
         case _:

@@ -23,6 +23,7 @@ from omnigraph.server.graphs import Graphs, ServedGraph
 from omnigraph.server.memory_budget import MemoryBudget, Reservation
 from omnigraph.server.point_params import HasPoint, PointArguments, point_arguments
 from omnigraph.server.settings import ServerSettings
+from omnigraph.server.tokens import TokenSource
 from omnigraph.storage.paths import branch_name
 from omnigraph.transaction.options import NO_OPTIONS, WriteOptions
 
@@ -33,6 +34,7 @@ class AppState:
 
     Attributes:
         settings: from flags and environment.
+        tokens: read again when their file changes.
         graphs: open for the life of the process.
         admission: limits writes and exports per actor.
         scheduler: decides which call gets a thread next.
@@ -46,6 +48,7 @@ class AppState:
     """
 
     settings: ServerSettings
+    tokens: TokenSource
     graphs: Graphs
     admission: Admission
     scheduler: FairScheduler

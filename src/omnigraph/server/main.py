@@ -16,6 +16,7 @@ from omnigraph.server.settings import DEFAULT_BIND, ServerSettings
 from omnigraph.server.tokens import load_tokens
 from omnigraph.version import VERSION
 
+_TOKEN_PREFIX = "OMNIGRAPH_SERVER_BEARER_TOKEN"
 _METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -28,6 +29,8 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--graph-id", metavar="ID", help="with --store: id of the graph; by default from its address")
     parser.add_argument("--policy", metavar="FILE", help="with --store: policy file")
     parser.add_argument("--bind", metavar="HOST:PORT", default=DEFAULT_BIND, help=f"{DEFAULT_BIND} by default")
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate (PEM)")
+    parser.add_argument("--tls-key", metavar="FILE", help="key of that certificate (PEM)")
     parser.add_argument("--workers", metavar="N", type=int, default=1, help="number of processes; 1 by default")
     parser.add_argument(
         "--threads",
@@ -92,12 +95,20 @@ def build_settings(args: Namespace, environment: Mapping[str, str]) -> ServerSet
     ):
         if number is not None and number < 1:
             raise InvalidRequestError(f"--{flag} must be at least 1, not {number}")
+    if (args.tls_cert is None) != (args.tls_key is None):
+        raise InvalidRequestError("--tls-cert and --tls-key belong together")
+    for file in filter(None, (args.tls_cert, args.tls_key)):
+        if not os.access(file, os.R_OK):
+            raise InvalidRequestError(f"cannot read the TLS file {file}")
     return ServerSettings(
         store=args.store,
         graph_id=args.graph_id,
         cluster=args.cluster,
         policy=args.policy,
         tokens=load_tokens(environment),
+        token_environment={name: value for name, value in environment.items() if name.startswith(_TOKEN_PREFIX)},
+        tls_cert=args.tls_cert,
+        tls_key=args.tls_key,
         unauthenticated=args.unauthenticated or _is_on(environment, "OMNIGRAPH_UNAUTHENTICATED"),
         require_all_graphs=args.require_all_graphs or _is_on(environment, "OMNIGRAPH_REQUIRE_ALL_GRAPHS"),
         read_only=args.read_only,

@@ -106,8 +106,9 @@ class RequestMiddleware:
         path = scope["path"]
         if path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIXES):
             return None
-        tokens = self._state.settings.tokens
-        actor = tokens.authenticate(headers.get("authorization")) if tokens else None
+        # Whether there are tokens is decided at the start: revoking the last one must not open the server.
+        has_tokens = bool(self._state.settings.tokens)
+        actor = self._state.tokens.current().authenticate(headers.get("authorization")) if has_tokens else None
         state = scope.setdefault("state", {})
         state["actor"] = actor
         if path.startswith(_GRAPHS):
@@ -116,7 +117,7 @@ class RequestMiddleware:
         return actor
 
     def _choose_request_id(self, given: str) -> str:
-        if given and _REQUEST_ID.fullmatch(given) and self._state.settings.tokens.redact(given) == given:
+        if given and _REQUEST_ID.fullmatch(given) and self._state.tokens.current().redact(given) == given:
             return given
         # Count up from one random id: asking the system for randomness each time would release the interpreter lock,
         # which on a busy server is slow to get back.
@@ -125,7 +126,7 @@ class RequestMiddleware:
 
     def _redacted_path(self, scope: Scope) -> str:
         """Return the path for the log, without a token that a caller put there by mistake."""
-        return self._state.settings.tokens.redact(scope["path"].encode(errors="replace").decode())
+        return self._state.tokens.current().redact(scope["path"].encode(errors="replace").decode())
 
     def _record(self, scope: Scope, sent: _Sent, actor: str | None, request_id: str, seconds: float) -> None:
         # Label by route pattern and known method: made-up paths would create endless time series.

@@ -3,7 +3,7 @@
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from omnigraph import limits
 from omnigraph.server import point_params
@@ -11,6 +11,7 @@ from omnigraph.server.routing import parse_json
 from omnigraph.transaction.options import WriteOptions
 from omnigraph.transaction.validation import require_table_versions
 
+_VERSION_DIGITS = 20
 _OPTIONS = frozenset(field.name for field in fields(WriteOptions))
 
 
@@ -92,8 +93,14 @@ class ExplainRequest(PointRequest):
     name: str | None = None
 
 
+def _parse_version(version: object) -> object:
+    """Accept a version as a text of digits, as responses have it, or as a number."""
+    is_digits = isinstance(version, str) and version.isascii() and version.isdigit() and len(version) <= _VERSION_DIGITS
+    return int(version) if is_digits and isinstance(version, str) else version
+
+
 Versions = Annotated[
-    dict[str, int] | None,
+    dict[str, Annotated[int, BeforeValidator(_parse_version, json_schema_input_type=str | int)]] | None,
     Field(description="Only if these tables are at these versions, by type key. Beyond the contract."),
 ]
 
@@ -236,5 +243,7 @@ def _parse_versions(text: str | None) -> dict[str, int] | None:
     if text is None:
         return None
     versions = parse_json(text.encode(errors="replace"), prefix="invalid expected_table_versions")
+    if isinstance(versions, dict):
+        versions = {key: _parse_version(version) for key, version in versions.items()}
     require_table_versions(versions)
     return None if versions is None else dict(versions)

@@ -53,6 +53,24 @@ class GraphListResponse(ResponseModel):
     graphs: list[GraphEntry]
 
 
+class TableOutcome(ResponseModel):
+    """What the recovery of an interrupted write did to one table."""
+
+    table_key: str
+    from_version: str
+    to_version: str
+
+
+class RecoveryOutput(ResponseModel):
+    """The audit of an interrupted write."""
+
+    recovery_kind: Literal["RolledForward", "RolledBack"]
+    operation_id: str
+    operation: str = Field(description="What kind of write it was.")
+    recovery_for_actor: str | None = Field(description="Who had begun it.")
+    tables: list[TableOutcome]
+
+
 class CommitOutput(ResponseModel):
     """A commit."""
 
@@ -67,6 +85,9 @@ class CommitOutput(ResponseModel):
     kind: str | None = Field(None, description="What made it. Beyond the contract.")
     message: str | None = Field(None, description="Commit message. Beyond the contract.")
     changes: dict[str, "Counts"] | None = Field(None, description="Change counts by type key. Beyond the contract.")
+    recovery: RecoveryOutput | None = Field(
+        None, description="On commits that ended an interrupted write. Beyond the contract."
+    )
 
 
 class Dataset(ResponseModel):
@@ -75,7 +96,7 @@ class Dataset(ResponseModel):
     entity_kind: EntityKind
     type_name: str
     dataset_path: str
-    published_dataset_version: int
+    published_dataset_version: str = Field(description="A whole number of up to 64 bits, as a text.")
     native_dataset_branch: str | None
     entity_count: int
     bytes: int | None = Field(None, description="Size of its data files. Beyond the contract.")

@@ -17,6 +17,7 @@ from omnigraph import limits
 from omnigraph.clock import SystemClock
 from omnigraph.errors import InvalidRequestError
 from omnigraph.server.app import create_app
+from omnigraph.server.graph_call import AppState
 from omnigraph.server.logs import log, log_to_stderr
 from omnigraph.server.maintenance import create_maintenance
 from omnigraph.server.settings import ServerSettings
@@ -35,7 +36,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             for listener in sockets or ():
-                _announce(listener)
+                _announce(listener, self.config.app.state.server)  # type: ignore[union-attr]  # our application
 
 
 def serve(settings: ServerSettings, bind: str) -> int:
@@ -113,7 +114,7 @@ def _serve_workers(settings: ServerSettings, listener: socket.socket) -> int:
     config = _config(partial(create_worker_app, workers, os.getpid()), settings)
     listener.listen(_BACKLOG)
     maintenance.start()
-    _announce(listener)
+    _announce(listener, state)
     try:
         Multiprocess(config, sockets=[listener]).run()
     finally:
@@ -135,16 +136,27 @@ def _config(app: object, settings: ServerSettings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         backlog=_BACKLOG,
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
         lifespan="on",
         timeout_graceful_shutdown=int(limits.SERVER_STOP_S_MAX),
         timeout_worker_healthcheck=_WORKER_HEALTHCHECK_S,
     )
 
 
-def _announce(listener: socket.socket) -> None:
+def _announce(listener: socket.socket, state: AppState) -> None:
+    """Print the address for programs, and log the URL, the graphs and the authentication for people."""
     host, port, *_ = listener.getsockname()
-    sys.stdout.write(f"{LISTEN_LINE}={f'[{host}]' if ':' in host else host}:{port}\n")
+    address = f"{f'[{host}]' if ':' in host else host}:{port}"
+    sys.stdout.write(f"{LISTEN_LINE}={address}\n")
     sys.stdout.flush()
+    actors = len(state.settings.tokens.actors)
+    log(
+        "serving",
+        url=f"{'https' if state.settings.tls_cert else 'http'}://{address}",
+        graphs=[served.id for served in state.graphs],
+        authentication=f"bearer tokens of {actors} actors" if actors else "none: every request is allowed",
+    )
 
 
 def _exit_with_parent(parent: int) -> None:

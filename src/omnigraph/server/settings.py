@@ -1,5 +1,6 @@
 """Settings of a server, from flags and environment."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph import limits
@@ -18,6 +19,9 @@ class ServerSettings:
         cluster: root of a cluster to serve instead.
         policy: policy file for the one graph.
         tokens: bearer tokens; without any, actors are not distinguished.
+        token_environment: the variables that tokens come from, to load them again.
+        tls_cert: certificate file (PEM) of HTTPS; None for HTTP.
+        tls_key: file with the key of that certificate.
         unauthenticated: allow every request if there are no tokens.
         require_all_graphs: do not start unless every graph opens.
         read_only: refuse every write.
@@ -51,6 +55,9 @@ class ServerSettings:
     cluster: str | None = None
     policy: str | None = None
     tokens: Tokens = field(default_factory=lambda: Tokens({}))
+    token_environment: Mapping[str, str] | None = field(default=None, repr=False)
+    tls_cert: str | None = None
+    tls_key: str | None = None
     unauthenticated: bool = False
     require_all_graphs: bool = False
     read_only: bool = False

@@ -19,8 +19,8 @@ FOLDER = Path(__file__).parent / "golden"
 SESSIONS = sorted(FOLDER.glob("*.txt"))
 FILES = FOLDER / "files"
 # Commands that are shown elsewhere: a process of its own (test_tour.py), scripts for shells (test_completion.py), what
-# needs a server (test_stored_queries.py) or a program at the other end (test_mcp.py).
-ELSEWHERE = {"demo", "completion", "alias", "graphs", "mcp"}
+# needs a server (test_stored_queries.py, and test_for_operators.py there) or a program at the other end (test_mcp.py).
+ELSEWHERE = {"demo", "completion", "alias", "graphs", "mcp", "token"}
 
 
 @pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)

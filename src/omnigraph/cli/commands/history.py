@@ -2,8 +2,10 @@
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from omnigraph.cli.arguments import (
     add_branch,
@@ -85,8 +87,25 @@ def _show_arguments(parser: ArgumentParser) -> None:
 def _show(context: CommandContext) -> int:
     with context.graph() as graph:
         document = graph.commits.show(context.args.id).to_dict()
-    lines = [f"{key}: {'' if value is None else value}".rstrip() for key, value in document.items() if key != "changes"]
+    lines = [
+        f"{key}: {'' if value is None else value}".rstrip()
+        for key, value in document.items()
+        if key not in ("changes", "recovery")
+    ]
+    if document.get("recovery"):
+        lines += _recovery_lines(document["recovery"])
     return context.show(document, *lines, *count_lines(document["changes"]))
+
+
+def _recovery_lines(recovery: Mapping[str, Any]) -> list[str]:
+    """Render the audit of an interrupted write."""
+    who = recovery["recovery_for_actor"] or "(nobody named)"
+    first = f"recovery: {recovery['recovery_kind']} of {recovery['operation']} {recovery['operation_id']} by {who}"
+    tables = [
+        f"  {table['table_key']}: version {table['from_version']} -> {table['to_version']}"
+        for table in recovery["tables"]
+    ]
+    return [first, *tables]
 
 
 def _changes_arguments(parser: ArgumentParser) -> None:

@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import Query, Response
+from fastapi import Query, Request, Response
 
 from omnigraph import limits
 from omnigraph.api.documents import full_commit_document
+from omnigraph.errors import InvalidRequestError
 from omnigraph.server.graph_call import CurrentCall
 from omnigraph.server.history_models import ChangeFeedOutput, CommitChangesOutput, CommitListOutput
 from omnigraph.server.response_models import CommitOutput
@@ -18,6 +19,20 @@ Kinds = Annotated[list[str] | None, Query(description="Only `node` or `edge`; re
 Types = Annotated[list[str] | None, Query(description="Only types of these names; repeatable.")]
 Ops = Annotated[list[str] | None, Query(description="Only `insert`, `update` or `delete`; repeatable.")]
 Limit = Annotated[int | None, Query(ge=1, description="Maximum number of items.")]
+
+
+def refuse_other_params(request: Request, *once: str) -> None:
+    """Refuse query parameters that are unknown, or given twice where one is taken: a typo would silently widen a read.
+
+    Raises:
+        InvalidRequestError: there is one.
+    """
+    names = [name for name, _ in request.query_params.multi_items()]
+    for name in names:
+        if name not in (*once, "kind", "type", "op"):
+            raise InvalidRequestError(f"unknown query parameter '{name}'")
+        if name in once and names.count(name) > 1:
+            raise InvalidRequestError(f"query parameter '{name}' must be given once")
 
 
 @router.get(
@@ -71,6 +86,7 @@ def get_commit(commit_id: str, call: CurrentCall) -> Response:
 def commit_changes(
     commit_id: str,
     call: CurrentCall,
+    request: Request,
     *,
     page_token: str | None = None,
     limit: Limit = None,
@@ -79,6 +95,7 @@ def commit_changes(
     op: Ops = None,
 ) -> Response:
     """List the changes of a commit, with images before and after."""
+    refuse_other_params(request, "page_token", "limit")
     call.authorize_read_of_commit(commit_id)
     page = call.graph.commits.changes(
         commit_id, limit=limit, page_token=page_token, kinds=kind or (), types=type or (), ops=op or ()
@@ -94,6 +111,7 @@ def commit_changes(
 )
 def poll(
     call: CurrentCall,
+    request: Request,
     *,
     branch: str = "main",
     cursor: str | None = None,
@@ -105,6 +123,7 @@ def poll(
     op: Ops = None,
 ) -> Response:
     """Poll the change feed of a branch, commit by commit."""
+    refuse_other_params(request, "branch", "cursor", "start", "page_token", "limit")
     call.authorize_read(branch)
     page = call.graph.changes.poll(
         branch,

@@ -58,7 +58,7 @@ async def health() -> Response:
 def ready(request: Request) -> Response:
     """Report whether every served graph can be read. Names only the graphs that the caller could use."""
     state: AppState = request.app.state.server
-    actor = state.settings.tokens.authenticate_if_known(request.headers.get("authorization"))
+    actor = state.tokens.current().authenticate_if_known(request.headers.get("authorization"))
     is_ready, shown, visible = True, {}, state.graphs.visible_to(actor)
     for served in state.graphs:
         status = _check_readiness(served)

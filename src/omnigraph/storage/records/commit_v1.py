@@ -39,7 +39,7 @@ def document(record: Record, *, since: tuple[int, dict[str, Pin]] | None = None)
         "changes": changes_document(record.changes),
         "footprint": footprint_document(record.footprint),
         "aborted": list(record.aborted),
-        "recovery": None if record.recovery is None else _recovery_document(record.recovery),
+        "recovery": None if record.recovery is None else recovery_document(record.recovery),
         "fork_of": record.fork_of,
         "fork_number": record.fork_number,
         "notes": record.notes,
@@ -86,7 +86,7 @@ def read(found: dict[str, Any], whole_map: WholeMap) -> Record:
         changes=read_changes(found.get("changes", {})),
         footprint=read_footprint(found.get("footprint", {})),
         aborted=tuple(found.get("aborted", ())),
-        recovery=None if recovery is None else _read_recovery(recovery),
+        recovery=None if recovery is None else read_recovery(recovery),
         fork_of=found.get("fork_of"),
         fork_number=found.get("fork_number"),
         notes=found.get("notes", {}),
@@ -197,7 +197,8 @@ def _unpacked(text: str) -> frozenset[int]:
     return frozenset(struct.unpack(f">{len(raw) // 8}Q", raw))
 
 
-def _recovery_document(recovery: Recovery) -> dict[str, Any]:
+def recovery_document(recovery: Recovery) -> dict[str, Any]:
+    """The audit of a recovery; versions are texts, as they have 64 bits."""
     return {
         "recovery_kind": recovery.kind.value,
         "operation_id": recovery.intent,
@@ -210,7 +211,8 @@ def _recovery_document(recovery: Recovery) -> dict[str, Any]:
     }
 
 
-def _read_recovery(found: dict[str, Any]) -> Recovery:
+def read_recovery(found: dict[str, Any]) -> Recovery:
+    """The recovery in a document of `recovery_document`."""
     return Recovery(
         kind=RecoveryKind(found["recovery_kind"]),
         intent=found["operation_id"],
