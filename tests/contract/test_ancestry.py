@@ -130,6 +130,26 @@ def test_a_branch_of_a_deleted_branch_is_merged_from_where_it_began(graph: Graph
     assert ages(graph) == {"b": 0, "c": 0, "x": 2, "y": 1}
 
 
+@pytest.mark.parametrize("has_commit", [False, True])
+def test_a_base_is_found_where_the_fork_that_led_to_it_was_cut(graph: Graph, *, has_commit: bool) -> None:
+    graph.branches.create("other")
+    put(graph, "other", d=1)
+    graph.branches.create("helper")  # the first entry of a log is never cut, so this is not the life that counts
+    graph.branches.delete("helper")
+    graph.branches.create("helper", source="other")
+    if has_commit:
+        put(graph, "helper", d=2)
+    put(graph, "agent", b=1)
+    graph.merge("helper", into="agent")
+    graph.branches.delete("helper")
+    graph.sweep(older_than=0)
+    graph.sweep(older_than=0)
+    drop(graph, "main", "a")
+    graph.merge("agent")
+    assert ages(graph) == {"b": 1, "c": 0, "d": 2 if has_commit else 1}
+    assert graph.verify(deep=True).is_whole
+
+
 def test_ancestry_that_nobody_needs_is_given_back(graph: Graph, store: MemoryStore) -> None:
     put(graph, "agent", x=1)
     put(graph, "main", a=1)

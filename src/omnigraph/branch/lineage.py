@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from omnigraph import limits
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import NOTHING_PRUNED, Pruned
+from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
 
 
@@ -87,6 +88,26 @@ def entries_to_commit(context: GraphContext, entry: Record) -> list[Record]:
             break
         found.append(earlier)
     return found
+
+
+def entry_of_commit(context: GraphContext, head: Record, commit: str) -> Record | None:
+    """Find the entry of a commit in a log that may be cut anywhere, by binary search: ids rise along it."""
+    if commit > head.commit:
+        return None
+    listed = (paths.entry_number(file.path) for file in context.store.list(paths.log_folder(head.branch)))
+    numbers = sorted(number for number in listed if number is not None)
+    while numbers:
+        middle = len(numbers) // 2
+        entry = context.log.read(head.branch, numbers[middle])
+        if entry is not None and entry.commit == commit:
+            return entry
+        if entry is None:
+            del numbers[middle]  # cut away just now
+        elif entry.commit < commit:
+            numbers = numbers[middle + 1 :]
+        else:
+            numbers = numbers[:middle]
+    return None
 
 
 def _line(context: GraphContext, first: int, entry: Record, newest: Record | None) -> Line:

@@ -182,6 +182,7 @@ def test_two_branches_that_have_nothing_in_common_are_not_merged(parts: GraphCon
     people(parts, "one", a=1)
     branches.create(parts, "two")
     people(parts, "two", b=1)
+    people(parts, MAIN, c=1)
     for name in ("one", "two", MAIN):
         cut(parts, name, parts.log.live_head(name).number)
     with pytest.raises(ConflictError) as refused:

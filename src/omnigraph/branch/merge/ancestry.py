@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from omnigraph import limits
 from omnigraph.branch.find_entry import entry_at, of_commit
+from omnigraph.branch.lineage import entry_of_commit
 from omnigraph.branch.point import Point
 from omnigraph.errors import FormatError, NotFoundError
 from omnigraph.model.ancestry import Ancestor, CutCommit, CutLog, Place
@@ -33,7 +34,7 @@ class Ancestry:
         self._blocks: dict[str, int] = {}
         self._newest: dict[str, int] = {}
         self._cut: dict[str, CutLog | None] = {}
-        self._named: dict[str, CutCommit] = {}
+        self._named: dict[str, tuple[str, CutCommit]] = {}
         self._before: dict[str, Place] = {}
         self._steps: dict[tuple[str, str], int] = {}
         # Of every commit seen, where its own entry lies or lay, and an entry that shows its state.
@@ -86,6 +87,12 @@ class Ancestry:
         entry = self._entry(self.places[commit])
         return entry if entry is not None and entry.stands_for(commit) else None
 
+    def state(self, commit: str) -> Record | None:
+        """Return an entry that shows the state of a commit seen before; None where it was cut away."""
+        if commit not in self.states:
+            self._find_elsewhere(commit)
+        return self.states.get(commit)
+
     def chain(self, head: str, base: str) -> list[Record] | None:
         """The commits after `base` on the chain of first parents that ends at `head`, oldest first.
 
@@ -105,6 +112,8 @@ class Ancestry:
 
     def _parents_below_the_cut(self, commit: str) -> tuple[str, ...]:
         known = self._ancestors(commit)
+        if known is None and self.entry_of(commit) is not None:
+            return self.parents(commit)
         if known is None:
             self.unknown.add(commit)
             return ()
@@ -116,20 +125,36 @@ class Ancestry:
     def _ancestors(self, commit: str) -> tuple[Ancestor, ...] | None:
         place = self.places[commit]
         cut = self._cut_log(place.branch)
-        if commit in self._named:
-            self.places[commit] = Place(place.branch, self._named[commit].number)
-            return self._named[commit].parents
-        if cut is None or place.number >= cut.first or self._before.get(commit) != place:
-            return None
+        is_unnamed = cut is not None and place.number < cut.first and self._before.get(commit) == place
+        if commit in self._named or cut is None or not is_unnamed:
+            known = self._find_elsewhere(commit)
+            return None if known is None else known.parents
         # It has no name there, so it has one parent and one child: whatever is next below the commit above it.
         above = bisect_right(cut.commits, place.number, key=lambda known: known.number)
         parents = cut.commits[above].parents if above < len(cut.commits) else None
         return parents[:1] if parents else None
 
+    def _find_elsewhere(self, commit: str) -> CutCommit | None:
+        """Find a commit that was seen through a mark that was cut: in the notes about cut logs, else in any log."""
+        self._cut_log(self.places[commit].branch)
+        for branch in () if commit in self._named else self._context.log.branch_names():
+            self._cut_log(branch)
+        if commit not in self._named:
+            for branch in self._context.log.branch_names():
+                head = self._context.log.head(branch)
+                entry = None if head is None else entry_of_commit(self._context, head, commit)
+                if entry is not None:
+                    self._find(commit, Place(branch, entry.number))
+            return None
+        branch, known = self._named[commit]
+        self._find(commit, Place(branch, known.number))
+        return known
+
     def _cut_log(self, branch: str) -> CutLog | None:
         if branch not in self._cut:
             found = self._cut[branch] = self._read_cut_log(branch)
-            self._named |= {known.commit: known for known in (() if found is None else found.commits)}
+            for known in () if found is None else found.commits:
+                self._named.setdefault(known.commit, (branch, known))
         return self._cut[branch]
 
     def _read_cut_log(self, branch: str) -> CutLog | None:

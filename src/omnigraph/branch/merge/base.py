@@ -232,7 +232,7 @@ def merge_base(ancestry: Ancestry, source: Record, target: Record, *, named: str
     if not best:
         raise ConflictError(f"{names} have no commit in common", code="no_common_history")
     for commit in best:
-        if commit not in ancestry.states:
+        if ancestry.state(commit) is None:
             raise base_missing(f"commit {commit}, the last that {names} have in common, was pruned")
     places = {commit: place for place, commit in enumerate(best)}
     ancestors = _ancestors(ancestry, best, places, limits.MERGE_BASE_LEVELS)
@@ -245,7 +245,7 @@ def _ancestors(ancestry: Ancestry, commits: list[str], places: dict[str, int], l
     for one, other in combinations(commits, 2) if levels else ():
         older, seen = best_common(one, other, ancestry.parents, ancestry.steps)
         is_lost = any(end in seen.parents and not seen.is_shared(end) for end in ancestry.unknown)
-        if older and not is_lost and all(commit in ancestry.states for commit in older):
+        if older and not is_lost and all(ancestry.state(commit) is not None for commit in older):
             for commit in older:
                 places.setdefault(commit, len(places))
             between[places[one], places[other]] = _ancestors(ancestry, older, places, levels - 1)

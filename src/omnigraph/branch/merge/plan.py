@@ -21,7 +21,8 @@ from omnigraph.branch.merge.combine import Combining, Resolved, Writes, against_
 from omnigraph.branch.merge.resolve import by_type_key
 from omnigraph.branch.merge.rules import RuleCheck, broken_new_rules, lacking
 from omnigraph.branch.merge.schema_costs import DroppedData, base_schema, costed_steps
-from omnigraph.branch.merge.schema_merge import SCHEMA, RowsChanged
+from omnigraph.branch.merge.schema_items import SCHEMA
+from omnigraph.branch.merge.schema_merge import RowsChanged
 from omnigraph.branch.merge.sides import Lineage, SchemaOf, Sides, sides_of
 from omnigraph.branch.merge.three_way import images_of
 from omnigraph.branch.row_changes import RowChanges, ids_of

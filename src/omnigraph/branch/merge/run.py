@@ -6,6 +6,7 @@ from typing import Any
 
 from omnigraph import limits
 from omnigraph.branch import adoption
+from omnigraph.branch.lineage import entries_to_commit
 from omnigraph.branch.merge.ancestry import MERGE_NOTE, SOURCE_BRANCH, SOURCE_NUMBER
 from omnigraph.branch.merge.base import base_missing
 from omnigraph.branch.merge.changed import Differ
@@ -147,7 +148,8 @@ def _merge(
         if planned.schema is not None and planned.schema_is_new:
             merged = planned.schema.schema
             store_schema(context.store, _text(context, merged, (head, entry), schema_of), merged)
-        staging.notes[MERGE_NOTE] = _note(planned, entry, choices)
+        # The entry of the commit itself: a mark that shows it may be cut before, along with its branch.
+        staging.notes[MERGE_NOTE] = _note(planned, entries_to_commit(context, entry)[-1], choices)
 
     operation = Operation(
         kind=CommitKind.MERGE,

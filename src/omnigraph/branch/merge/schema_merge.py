@@ -7,11 +7,13 @@ what both changed alike. A type or property that both sides changed in ways that
 A result is rendered as text and read again: the rules for schema texts judge it, and interfaces bring their properties.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from omnigraph.branch.merge.choices import Side
+from omnigraph.branch.merge.schema_drafts import Draft, build, side_view, with_ends, with_unique_names
+from omnigraph.branch.merge.schema_items import WHOLE, SchemaItems, describe_property, describe_type
 from omnigraph.branch.merge.schema_views import Placed, PropertyView, Slot, Triple, TypeView, paired_types, three_way
 from omnigraph.errors import GraphError, InvalidRequestError
 from omnigraph.language.schema.check import check
@@ -19,33 +21,9 @@ from omnigraph.language.schema.parse import parse
 from omnigraph.language.schema.plan_validated import can_hold
 from omnigraph.language.schema.render import render
 from omnigraph.language.schema.resolve import assign_next_ids
-from omnigraph.model.conflict import MergeConflict, MergeConflictKind
-from omnigraph.model.schema import (
-    ANY_NUMBER,
-    Annotation,
-    Check,
-    Constraint,
-    EdgeType,
-    Embed,
-    Index,
-    InterfaceType,
-    Key,
-    NodeType,
-    Property,
-    PropertyRef,
-    Range,
-    Schema,
-    TypeKind,
-    TypeRef,
-    Unique,
-)
-from omnigraph.model.schema_identity import FIRST_DERIVED
+from omnigraph.model.conflict import MergeConflict
+from omnigraph.model.schema import Key, Schema, TypeKind
 from omnigraph.model.types import PropertyType, enum_of
-
-SCHEMA = "schema"
-"""What resolutions and conflicts call the schema, in the place of a type."""
-WHOLE = "*"
-"""The schema item that stands for all of them."""
 
 _T = TypeVar("_T")
 # Whether the rows of a type, or the values of one of its properties, changed on a side since the base; by base names.
@@ -105,16 +83,6 @@ def merge_schemas(
     return merging.merge()
 
 
-@dataclass(slots=True)
-class _Draft:
-    """One type of the result."""
-
-    triple: Triple
-    view: TypeView
-    key: str
-    properties: dict[int, PropertyView] = field(default_factory=dict)
-
-
 class _Merging:
     """One merge of schemas while it is worked out."""
 
@@ -129,38 +97,30 @@ class _Merging:
         rows_changed: RowsChanged,
     ) -> None:
         self._base, self._source, self._target = base, source, target
-        self._prefer = prefer
-        self._chosen = chosen
-        self._used: set[str] = set()
-        # What was chosen for items by their keys, and which of them could not have been decided without.
-        self._settled: dict[str, Side] = {}
-        self._disputed: set[str] = set()
+        self._items = SchemaItems(chosen, prefer)
         self._rows_changed = rows_changed
-        self._conflicts: dict[str, MergeConflict] = {}
-        self._resolved: dict[str, Side] = {}
         self._left_out: set[tuple[Side, str, str]] = set()
         self._left_out_types: set[tuple[Side, str]] = set()
         self._triples = paired_types(base, source, target)
         self._edges = {
-            side: [view for triple in self._triples if (view := _of(triple, side)) and view.kind is TypeKind.EDGE]
+            side: [view for triple in self._triples if (view := side_view(triple, side)) and view.kind is TypeKind.EDGE]
             for side in Side
         }
 
     def merge(self) -> MergedSchema:
         drafts = [draft for triple in self._triples if (draft := self._type(triple)) is not None]
-        drafts = self._with_ends(self._with_own_names(drafts))
-        unknown = sorted(self._chosen.keys() - self._used)
-        if unknown:
+        drafts = with_ends(with_unique_names(self._items, drafts))
+        for item in self._items.unknown:
             raise InvalidRequestError(
-                f"a resolution names the schema item '{unknown[0]}', which neither branch has changed since they parted"
+                f"a resolution names the schema item '{item}', which neither branch has changed since they parted"
             )
-        merged = _built(drafts, self._base, (self._source, self._target))
-        if not self._conflicts:
+        merged = build(drafts, self._base, (self._source, self._target))
+        if not self._items.conflicts:
             merged = self._read_again(merged)
         return MergedSchema(
             merged,
-            tuple(self._conflicts.values()),
-            tuple(self._resolved.items()),
+            tuple(self._items.conflicts.values()),
+            tuple(self._items.resolved.items()),
             frozenset(self._left_out),
             frozenset(self._left_out_types),
         )
@@ -170,86 +130,55 @@ class _Merging:
         try:
             return assign_next_ids(merged, check(parse(render(merged), "merged.pg"))).schema
         except GraphError as fault:
-            side = self._prefer
+            side = self._items.prefer
             if side is not None:
-                self._resolved[WHOLE] = side
+                self._items.resolved[WHOLE] = side
                 return self._source if side is Side.SOURCE else self._target
             message = f"the schemas of both branches do not go together: {fault.message.splitlines()[0]}"
-            self._conflict(WHOLE, message, None, None, None)
+            self._items.conflict(WHOLE, message, None, None, None)
             return merged
-
-    # -- choices ------------------------------------------------------------------------------------------------------
-
-    def _choice(self, key: str, names: Iterable[str], *, is_changed: bool) -> Side | None:
-        """What the caller chose for an item, under any of its names."""
-        for name in names:
-            side = self._chosen.get(name)
-            if side is not None and is_changed:
-                self._used.add(name)
-                self._resolved[name] = self._settled[key] = side
-                return side
-        return None
-
-    def _decide(self, key: str, message: str, *images: Mapping[str, object] | None) -> Side:
-        """The side that an undecided item is taken from; a conflict if no choice decides."""
-        owner = key.partition(".")[0]
-        self._disputed |= {key, owner}
-        side = self._settled.get(key) or self._chosen.get(key) or self._settled.get(owner) or self._prefer
-        if side is None:
-            self._conflict(key, message, *images)
-            return Side.TARGET
-        self._used.add(key)
-        if key not in self._settled and owner not in self._settled:
-            self._resolved[key] = side
-        return side
-
-    def _conflict(self, key: str, message: str, *images: Mapping[str, object] | None) -> None:
-        base, source, target = images
-        self._conflicts.setdefault(
-            key, MergeConflict(MergeConflictKind.DIVERGENT_SCHEMA, SCHEMA, key, message, base, source, target)
-        )
 
     # -- types --------------------------------------------------------------------------------------------------------
 
-    def _type(self, triple: Triple) -> _Draft | None:
+    def _type(self, triple: Triple) -> Draft | None:
         views = triple.base, triple.source, triple.target
         key = next(view.key for view in views if view is not None)
         is_changed = triple.source != triple.base or triple.target != triple.base
-        side = self._choice(key, _names(views), is_changed=is_changed)
+        side = self._items.choice(key, _names(views), is_changed=is_changed)
         left_out = set(self._left_out)
         draft = self._merged(triple, key)
-        if side is None or key in self._disputed:
+        if side is None or key in self._items.disputed:
             return draft
         # Nothing is in dispute: the caller wants the type as one side has it.
         self._left_out = left_out
-        view = _of(triple, side)
+        view = side_view(triple, side)
         if view is None:
             return None
         self._leave_out_misfits(triple, view, side)
-        return _Draft(triple, view, key, self._properties(triple, key, side))
+        return Draft(triple, view, key, self._properties(triple, key, side))
 
-    def _merged(self, triple: Triple, key: str) -> _Draft | None:
+    def _merged(self, triple: Triple, key: str) -> Draft | None:
         views = triple.base, triple.source, triple.target
         if triple.source is None or triple.target is None:
             kept = self._kept(triple, key)
-            return None if kept is None else _Draft(triple, kept, key, dict(kept.properties))
+            return None if kept is None else Draft(triple, kept, key, dict(kept.properties))
         if triple.base is None and _rules_of_ids(triple.source) != _rules_of_ids(triple.target):
             message = f"{key} was added on both branches with other ends or another key"
-            side = self._decide(key, message, *map(_shown, views))
+            side = self._items.decide(key, message, *map(describe_type, views))
             view = triple.source if side is Side.SOURCE else triple.target
             self._leave_out_misfits(triple, view, side)
-            return _Draft(triple, view, key, dict(view.properties))
-        return _Draft(triple, self._merged_type(triple, key), key, self._properties(triple, key, None))
+            return Draft(triple, view, key, dict(view.properties))
+        return Draft(triple, self._merged_type(triple, key), key, self._properties(triple, key, None))
 
     def _leave_out_misfits(self, triple: Triple, view: TypeView, side: Side) -> None:
-        other = _of(triple, side.other)
+        other = side_view(triple, side.other)
         if other is not None and _rules_of_ids(other) != _rules_of_ids(view):
             self._left_out_types.add((side.other, other.key))
 
     def _kept(self, triple: Triple, key: str) -> TypeView | None:
         """A type that one side has: added there, or dropped on the other."""
         side = Side.TARGET if triple.source is None else Side.SOURCE
-        view = _of(triple, side)
+        view = side_view(triple, side)
         if triple.base is None or view is None:
             return view
         joined = [
@@ -259,12 +188,12 @@ class _Merging:
             return None
         what = f"joined by {joined[0]}" if joined else "changed"
         message = f"{key} was dropped on the {side.other} and {what} on the {side}"
-        images = (_shown(triple.base), _shown(triple.source), _shown(triple.target))
-        return view if self._decide(key, message, *images) is side else None
+        images = (describe_type(triple.base), describe_type(triple.source), describe_type(triple.target))
+        return view if self._items.decide(key, message, *images) is side else None
 
     def _is_new(self, edge: TypeView, side: Side) -> bool:
         """Whether an edge type is not at the base."""
-        return any(triple.base is None and _of(triple, side) is edge for triple in self._triples)
+        return any(triple.base is None and side_view(triple, side) is edge for triple in self._triples)
 
     def _merged_type(self, triple: Triple, key: str) -> TypeView:
         base, source, target = triple.base, triple.source, triple.target
@@ -277,42 +206,21 @@ class _Merging:
             if is_decided:
                 return value
             message = f"{key} has another {what} on each branch"
-            images = ({what: _plain(value)} for value in known)
-            side = self._decide(key, message, *images)
+            images = ({what: str(value)} for value in known)
+            side = self._items.decide(key, message, *images)
             return known[1] if side is Side.SOURCE else known[2]
 
+        views = (base, source, target)
+        annotations = self._items.annotations(key, *(None if view is None else view.annotations for view in views))
         return TypeView(
             source.kind,
             attribute("name", lambda view: view.name),
-            self._annotations(key, *(None if view is None else view.annotations for view in (base, source, target))),
+            annotations,
             _merged_sets(*(frozenset() if view is None else view.implements for view in (base, source, target))),
             attribute("ends", lambda view: view.ends),
             attribute("cardinality", lambda view: view.cardinality),
             self._constraints(triple, key),
         )
-
-    def _annotations(
-        self,
-        key: str,
-        base: frozenset[Annotation] | None,
-        source: frozenset[Annotation] | None,
-        target: frozenset[Annotation] | None,
-    ) -> frozenset[Annotation]:
-        """All annotations, by name: those of one name are one thing."""
-        sides = [_by_name(annotations or frozenset()) for annotations in (base, source, target)]
-        found: set[Annotation] = set()
-        for name in sorted({name for side in sides for name in side}):
-            was, ours, theirs = (side.get(name, frozenset()) for side in sides)
-            is_decided, value = three_way(was, ours, theirs)
-            if not is_decided:
-                message = f"@{name} of {key} has another value on each branch"
-                images = (
-                    {f"@{name}": ", ".join(sorted(annotation.value or "" for annotation in some))}
-                    for some in (was, ours, theirs)
-                )
-                value = ours if self._decide(key, message, *images) is Side.SOURCE else theirs
-            found |= value
-        return frozenset(found)
 
     def _constraints(self, triple: Triple, key: str) -> dict[Slot, Placed]:
         sides = [{} if view is None else view.constraints for view in (triple.base, triple.source, triple.target)]
@@ -327,7 +235,7 @@ class _Merging:
                     None if cardinality is None else {"min": cardinality.min, "max": cardinality.max}
                     for cardinality in (was, ours, theirs)
                 )
-                value = ours if self._decide(item, message, *images) is Side.SOURCE else theirs
+                value = ours if self._items.decide(item, message, *images) is Side.SOURCE else theirs
             if value is not None:
                 # The order of members is only seen, but of a key it is part of every id.
                 found[slot] = was if was is not None and was == value else value
@@ -351,9 +259,9 @@ class _Merging:
             names = [f"{owner}.{part.name}" for owner in _names(views) for part in parts if part is not None]
             is_changed = parts[1] != parts[0] or parts[2] != parts[0]
             item = self._item(triple, key, number)
-            side = self._choice(item, names, is_changed=is_changed) or whole
+            side = self._items.choice(item, names, is_changed=is_changed) or whole
             part = self._property(triple, number, item) if whole is None else None
-            if side is not None and item not in self._disputed:
+            if side is not None and item not in self._items.disputed:
                 part = parts[1] if side is Side.SOURCE else parts[2]
             if part is not None:
                 found[number] = part
@@ -365,7 +273,7 @@ class _Merging:
         if triple.base is not None and number in triple.base.properties:
             return
         for side in Side:
-            view = _of(triple, side)
+            view = side_view(triple, side)
             own = None if view is None else view.properties.get(number)
             if view is not None and own is not None and not can_hold(own.type, part.type):
                 self._left_out.add((side, view.key, own.name))
@@ -387,14 +295,16 @@ class _Merging:
             if is_decided:
                 return value
             message = f"{item} has another {what} on each branch"
-            images = (None if value is None else {what: _plain(value)} for value in known)
-            return known[1] if self._decide(item, message, *images) is Side.SOURCE else known[2]
+            images = (None if value is None else {what: str(value)} for value in known)
+            return known[1] if self._items.decide(item, message, *images) is Side.SOURCE else known[2]
 
         merged = None if base is None else _merged_type(base.type, source.type, target.type)
+        parts = (base, source, target)
+        annotations = self._items.annotations(item, *(None if part is None else part.annotations for part in parts))
         return PropertyView(
             attribute("name", lambda part: part.name),
             attribute("type", lambda part: part.type) if merged is None else merged,
-            self._annotations(item, *(None if part is None else part.annotations for part in (base, source, target))),
+            annotations,
             _merged_sets(*(frozenset() if part is None else part.constraints for part in (base, source, target))),
             attribute("embedding", lambda part: part.embed),
             attribute("declaration", lambda part: part.is_direct),
@@ -414,81 +324,7 @@ class _Merging:
         if part == base and not is_needed and not self._rows_changed(side, triple.base.key, base.name):
             return None
         message = f"{item} was dropped on the {side.other} and changed on the {side}"
-        return part if self._decide(item, message, *map(_shown_property, parts)) is side else None
-
-    # -- what the parts make of the whole -----------------------------------------------------------------------------
-
-    def _with_own_names(self, drafts: list[_Draft]) -> list[_Draft]:
-        """Types and properties, no two of one name: a name that both sides gave is a conflict."""
-        for draft in drafts:
-            named: dict[str, int] = {}
-            for number, part in list(draft.properties.items()):
-                first = named.setdefault(part.name, number)
-                if first != number:
-                    self._rename_apart(draft, first, number)
-        found: dict[tuple[TypeKind, str], _Draft] = {}
-        for draft in drafts:
-            name = draft.view.name.lower() if draft.view.kind is TypeKind.EDGE else draft.view.name
-            other = found.get((draft.view.kind, name))
-            if other is None:
-                found[draft.view.kind, name] = draft
-                continue
-            message = f"the branches have two types called {draft.view.key}"
-            side = self._decide(
-                draft.view.key, message, None, *(_shown(_of_name(side_, draft, other)) for side_ in Side)
-            )
-            winner, loser = (draft, other) if _gave_name(draft.triple, draft.view.name, side) else (other, draft)
-            found[draft.view.kind, name] = winner
-            if loser.triple.base is not None:
-                loser.view = replace(loser.view, name=loser.triple.base.name)
-                if found.setdefault((draft.view.kind, loser.view.name), loser) is not loser:
-                    self._conflict(WHOLE, f"{loser.view.key} has no name that is free", None, None, None)
-        return list(found.values())
-
-    def _rename_apart(self, draft: _Draft, one: int, other: int) -> None:
-        name = draft.properties[one].name
-        item = f"{draft.key}.{name}"
-        images = [
-            next(
-                (_shown_property(view.properties.get(number)) for number in (one, other) if number in view.properties),
-                None,
-            )
-            if view is not None
-            else None
-            for view in (draft.triple.source, draft.triple.target)
-        ]
-        side = self._decide(item, f"the branches have two properties called {item}", None, *images)
-        view = _of(draft.triple, side)
-        gave = view is not None and one in view.properties and view.properties[one].name == name
-        loser = other if gave else one
-        at_base = None if draft.triple.base is None else draft.triple.base.properties.get(loser)
-        if at_base is None:
-            del draft.properties[loser]
-            return
-        if any(part.name == at_base.name for part in draft.properties.values()):
-            self._conflict(WHOLE, f"{draft.key}.{at_base.name} has no name that is free", None, None, None)
-        draft.properties[loser] = replace(draft.properties[loser], name=at_base.name)
-
-    def _with_ends(self, drafts: list[_Draft]) -> list[_Draft]:
-        """All types but edges that lost one of their node types."""
-        there = {draft.triple.number for draft in drafts}
-        return [draft for draft in drafts if draft.view.ends is None or there.issuperset(draft.view.ends)]
-
-
-def _of(triple: Triple, side: Side) -> TypeView | None:
-    return triple.source if side is Side.SOURCE else triple.target
-
-
-def _of_name(side: Side, one: _Draft, other: _Draft) -> TypeView | None:
-    """The one of two types that has its name from a side."""
-    return next(
-        (_of(draft.triple, side) for draft in (one, other) if _gave_name(draft.triple, draft.view.name, side)), None
-    )
-
-
-def _gave_name(triple: Triple, name: str, side: Side) -> bool:
-    view = _of(triple, side)
-    return view is not None and view.name == name
+        return part if self._items.decide(item, message, *map(describe_property, parts)) is side else None
 
 
 def _names(views: Iterable[TypeView | None]) -> list[str]:
@@ -498,11 +334,6 @@ def _names(views: Iterable[TypeView | None]) -> list[str]:
 def _rules_of_ids(view: TypeView) -> tuple[object, ...]:
     """What decides which rows of two types are the same: the ends, and the key."""
     return view.ends, frozenset(slot for slot in view.constraints if slot.kind == Key.kind)
-
-
-def _by_name(annotations: frozenset[Annotation]) -> dict[str, frozenset[Annotation]]:
-    names = {annotation.name for annotation in annotations}
-    return {name: frozenset(annotation for annotation in annotations if annotation.name == name) for name in names}
 
 
 def _merged_sets(base: frozenset[_T], source: frozenset[_T], target: frozenset[_T]) -> frozenset[_T]:
@@ -525,107 +356,3 @@ def _merged_type(base: PropertyType, source: PropertyType, target: PropertyType)
             return None
         parts[name] = value
     return PropertyType(**parts)
-
-
-def _plain(value: object) -> str:
-    return str(value)
-
-
-def _shown(view: TypeView | None) -> dict[str, object] | None:
-    if view is None:
-        return None
-    return {"name": view.name, "properties": {part.name: str(part.type) for part in view.properties.values()}}
-
-
-def _shown_property(part: PropertyView | None) -> dict[str, object] | None:
-    return None if part is None else {"name": part.name, "type": str(part.type)}
-
-
-def _built(drafts: list[_Draft], base: Schema, sides: tuple[Schema, Schema]) -> Schema:
-    """The schema of the drafts; names in the place of common numbers."""
-    names = {draft.triple.number: draft.view.name for draft in drafts}
-    properties = {
-        (draft.triple.number, number): part.name for draft in drafts for number, part in draft.properties.items()
-    }
-    interfaces, nodes, edges = [], [], []
-    for draft in sorted(drafts, key=lambda draft: draft.view.name):
-        number, table, view = draft.triple.number, draft.triple.table, draft.view
-        parts = tuple(sorted(_built_properties(draft, names, properties), key=lambda part: part.name))
-        annotations = _sorted(view.annotations)
-        constraints = tuple(_built_constraints(draft))
-        match view.kind:
-            case TypeKind.INTERFACE:
-                interfaces.append(InterfaceType(view.name, number, parts))
-            case TypeKind.NODE:
-                implements = sorted(
-                    (TypeRef(type_id, names[type_id]) for type_id in view.implements), key=lambda ref: ref.type_name
-                )
-                nodes.append(NodeType(view.name, number, table, parts, constraints, annotations, tuple(implements)))
-            case TypeKind.EDGE:
-                leaves, reaches = (TypeRef(end, names[end]) for end in view.ends or ())
-                card = view.cardinality or ANY_NUMBER
-                edges.append(EdgeType(view.name, number, table, leaves, reaches, card, parts, constraints, annotations))
-    schema = Schema(base.identity_domain, base.next_id, tuple(interfaces), tuple(nodes), tuple(edges))
-    # Of what both sides added under numbers of their own only one number is in use; the other is nothing dropped.
-    dropped = {number for schema in (base, *sides) for number in schema.retired}
-    dropped |= {number for number in base.numbers if number >= FIRST_DERIVED}
-    aliases = {number for draft in drafts for number in draft.triple.aliases}
-    return replace(schema, retired=tuple(sorted(dropped.difference(schema.numbers, aliases))))
-
-
-def _built_properties(
-    draft: _Draft, names: Mapping[int, str], properties: Mapping[tuple[int, int], str]
-) -> Iterator[Property]:
-    owner, view = draft.triple.number, draft.view
-    for number, part in draft.properties.items():
-        embed = None
-        if part.embed is not None and part.embed[0] in draft.properties:
-            source = PropertyRef(owner, view.name, part.embed[0], draft.properties[part.embed[0]].name)
-            embed = Embed(source, part.embed[1])
-        links = [
-            PropertyRef(interface, names[interface], property_id, properties[interface, property_id])
-            for interface, property_id in part.satisfies
-            if (interface, property_id) in properties
-        ]
-        yield Property(
-            part.name,
-            number,
-            part.type,
-            _sorted(part.annotations),
-            tuple(sorted(part.constraints)),
-            embed,
-            part.is_direct,
-            tuple(sorted(links, key=lambda link: (link.owner_type_name, link.property_name))),
-        )
-
-
-def _built_constraints(draft: _Draft) -> Iterator[Constraint]:
-    for slot, placed in draft.view.constraints.items():
-        if any(isinstance(member, int) and member not in draft.properties for member in placed.members):
-            continue  # it is about a property that is not there any more
-        names = tuple(draft.properties[member].name if isinstance(member, int) else member for member in placed.members)
-        match slot.kind:
-            case Range.kind:
-                yield Range(names[0], placed.min, placed.max)
-            case Check.kind:
-                yield Check(names[0], slot.pattern)
-            case Key.kind:
-                yield Key(names)
-            case Unique.kind:
-                yield Unique(names)
-            case _:
-                yield Index(names)
-
-
-def _sorted(annotations: frozenset[Annotation]) -> tuple[Annotation, ...]:
-    return tuple(
-        sorted(
-            annotations,
-            key=lambda annotation: (
-                annotation.name,
-                annotation.value is not None,
-                annotation.value or "",
-                annotation.kwargs,
-            ),
-        )
-    )

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from omnigraph.branch.merge.base import Ancestors, Base
 from omnigraph.branch.merge.choices import Choices, Side
-from omnigraph.branch.merge.schema_merge import SCHEMA, WHOLE, MergedSchema, RowsChanged, merge_schemas
+from omnigraph.branch.merge.schema_items import SCHEMA, WHOLE
+from omnigraph.branch.merge.schema_merge import MergedSchema, RowsChanged, merge_schemas
 from omnigraph.errors import InvalidRequestError
 from omnigraph.model.commit import Pin, Record
 from omnigraph.model.conflict import MergeConflict, MergeConflictKind

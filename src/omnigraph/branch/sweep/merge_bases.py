@@ -35,7 +35,7 @@ class Descent:
         """The entries that show the best common ancestors of any two tips, as far as they are there."""
         found = []
         for commit in self.painted.bases():
-            entry = self.ancestry.entry_of(commit) or self.ancestry.states.get(commit)
+            entry = self.ancestry.entry_of(commit) or self.ancestry.state(commit)
             found += [] if entry is None else [entry]
         return found
 

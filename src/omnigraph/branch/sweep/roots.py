@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from omnigraph import limits
-from omnigraph.branch.lineage import birth, entries_to_commit, inherited
+from omnigraph.branch.lineage import birth, entries_to_commit, entry_of_commit, inherited
 from omnigraph.branch.marks import live_branches
 from omnigraph.branch.sweep.merge_bases import descent
 from omnigraph.branch.sweep.reading import Reading
@@ -17,7 +17,6 @@ from omnigraph.branch.tags import tagged_entries
 from omnigraph.errors import FormatError, UnavailableError
 from omnigraph.model.ancestry import CutLog
 from omnigraph.model.commit import CommitKind, Pin, Record
-from omnigraph.storage import paths
 from omnigraph.transaction.graph_context import GraphContext
 from omnigraph.transaction.intent import LeftBehind
 from omnigraph.transaction.leases import FoundLease, leases
@@ -290,28 +289,8 @@ def _adopted(context: GraphContext, lines: Mapping[str, Line], intents: Iterable
     before the intent was there; then its writer finds out.
     """
     wanted = {commit for left_behind in intents for commit in left_behind.intent.adopts}
-    found = (_entry_of(context, line.head, commit) for commit in wanted for line in lines.values())
+    found = (entry_of_commit(context, line.head, commit) for commit in wanted for line in lines.values())
     return [entry for entry in found if entry is not None]
-
-
-def _entry_of(context: GraphContext, head: Record, commit: str) -> Record | None:
-    """The entry of a commit in a log of which any entries may have been cut away, by halving: ids rise along it."""
-    if commit > head.commit:
-        return None
-    listed = (paths.entry_number(file.path) for file in context.store.list(paths.log_folder(head.branch)))
-    numbers = sorted(number for number in listed if number is not None)
-    while numbers:
-        middle = len(numbers) // 2
-        entry = context.log.read(head.branch, numbers[middle])
-        if entry is not None and entry.commit == commit:
-            return entry
-        if entry is None:
-            del numbers[middle]  # cut away just now
-        elif entry.commit < commit:
-            numbers = numbers[middle + 1 :]
-        else:
-            numbers = numbers[:middle]
-    return None
 
 
 def _mark(
