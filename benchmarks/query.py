@@ -56,6 +56,19 @@ class People:
         """Some person's name; another one for each number."""
         return self.names[number * 7_919 % self.persons]
 
+    def fill_ladybug(self, connection: Any, folder: Path) -> None:  # noqa: ANN401  (it comes without types)
+        """Load the graph into ladybug."""
+        ends = self.edges.rename_columns({"src": "from", "dst": "to"})
+        pq.write_table(self.table.select(["name", "age", "city", "score"]), folder / "person.parquet")
+        pq.write_table(ends.select(["from", "to", "since"]), folder / "knows.parquet")
+        for statement in (
+            "create node table Person(name string primary key, age int32, city string, score double)",
+            "create rel table Knows(from Person to Person, since int32)",
+            f"copy Person from '{folder / 'person.parquet'}'",
+            f"copy Knows from '{folder / 'knows.parquet'}'",
+        ):
+            connection.execute(statement)
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -84,7 +97,7 @@ def measure(scale: Scale) -> Iterable[Figure]:
     _ladybug, _duckdb, _sparse = (import_module(name) for name in ("ladybug", "duckdb", "scipy.sparse"))
     folder = Path(tempfile.mkdtemp(prefix="omnigraph-bench-"))
     try:
-        people = _people(scale.pick(full=100_000, quick=10_000), scale.pick(full=2_000_000, quick=100_000))
+        people = make_people(scale.pick(full=100_000, quick=10_000), scale.pick(full=2_000_000, quick=100_000))
         sides = _Sides(folder, people)
         yield alone("edges in the graph", people.edges.num_rows, "edges")
         yield from sides.first_answers()
@@ -99,9 +112,9 @@ def measure(scale: Scale) -> Iterable[Figure]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _people(persons: int, knows: int) -> People:
+def make_people(persons: int, knows: int) -> People:
+    """Make a power-law graph without parallel edges, which mean different things to different products."""
     graph = power_law(persons, knows)
-    # Parallel edges mean different things to different products: there are none here.
     _, first = np.unique(graph.sources * persons + graph.targets, return_index=True)
     edges = graph.tables["edge:Knows"].take(np.sort(first))
     first.sort()
@@ -122,24 +135,12 @@ class _Sides:
         self.ours.write({"Person": people.table}, {"Knows": people.edges})
         self._database = _ladybug.Database(str(folder / "ladybug"))
         self.ladybug = _ladybug.Connection(self._database)
-        self._fill_ladybug(folder)
+        people.fill_ladybug(self.ladybug, folder)
         self.duckdb = _duckdb.connect()
         self._fill_duckdb()
         self.cities = np.array(people.table.column("city").to_pylist())
         ones = np.ones(len(people.sources), dtype=np.int64)
         self.matrix = _sparse.csr_matrix((ones, (people.sources, people.targets)), shape=(people.persons,) * 2)
-
-    def _fill_ladybug(self, folder: Path) -> None:
-        ends = self._people.edges.rename_columns({"src": "from", "dst": "to"})
-        pq.write_table(self._people.table.select(["name", "age", "city", "score"]), folder / "person.parquet")
-        pq.write_table(ends.select(["from", "to", "since"]), folder / "knows.parquet")
-        for statement in (
-            "create node table Person(name string primary key, age int32, city string, score double)",
-            "create rel table Knows(from Person to Person, since int32)",
-            f"copy Person from '{folder / 'person.parquet'}'",
-            f"copy Knows from '{folder / 'knows.parquet'}'",
-        ):
-            self.ladybug.execute(statement)
 
     def _fill_duckdb(self) -> None:
         """On the same small numbers that we compute with."""

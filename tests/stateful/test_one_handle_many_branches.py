@@ -17,7 +17,7 @@ from omnigraph.api.options import OpenOptions
 
 SCHEMA = """
 node P { name: String @key  age: I32?  note: String? }
-edge Knows: P -> P { }
+edge Knows: P -> P { since: I32? }
 """
 NAMES = tuple(f"p{number}" for number in range(8))
 BRANCHES_MAX = 6
@@ -45,14 +45,23 @@ SMALL_CACHE_BYTES = 12_000
 
 @dataclass
 class Model:
-    """What one state of the graph holds: people by name, and edges as pairs of names."""
+    """What one state of the graph holds: people by name, edges as pairs of names with a year, and added properties."""
 
     people: dict[str, tuple[int | None, str | None]] = field(default_factory=dict)
-    edges: list[tuple[str, str]] = field(default_factory=list)
+    edges: list[tuple[str, str, int]] = field(default_factory=list)
+    properties: int = 0
 
     def beside(self, name: str) -> set[str]:
         """The people that somebody knows."""
-        return {target for source, target in self.edges if source == name}
+        return {target for source, target, _ in self.edges if source == name}
+
+    def behind(self, name: str) -> set[str]:
+        """The people that know somebody."""
+        return {source for source, target, _ in self.edges if target == name}
+
+    def around(self, name: str) -> set[str]:
+        """The people that somebody knows or is known by."""
+        return self.beside(name) | self.behind(name)
 
     def within(self, name: str, most: int) -> set[str]:
         """Everybody within so many hops; oneself only by an edge to oneself."""
@@ -72,8 +81,13 @@ class Model:
             "all": sorted((each, *self.people[each]) for each in self.people),
             "how many": [(len(self.people),)],
             "one hop": [(each, self.people[each][0]) for each in beside],
-            "one hop back": [(each,) for each in sorted({source for source, target in self.edges if target == name})],
+            "one hop back": [
+                (each,) for each in sorted({source for source, target, _ in self.edges if target == name})
+            ],
             "two hops": [(each, self.people[each][0]) for each in second],
+            "either way": [(other,) for other in sorted(self.around(name))],
+            "late edges": sorted((source, target) for source, target, since in self.edges if since > 2_004),
+            "all edges": [(len({(source, target) for source, target, _ in self.edges}),)],
             "within three hops": [(each,) for each in sorted(self.within(name, 3))],
             "how many are known": [(len(beside),)],
             "who has words": sorted(
@@ -90,6 +104,10 @@ QUESTIONS = {
     "one hop": f"match {{ {_PERSON} $p knows $f }} return {{ $f.name as n, $f.age }} order {{ n }}",
     "one hop back": f"match {{ {_PERSON} $f knows $p }} return {{ $f.name as n }} order {{ n }}",
     "two hops": f"match {{ {_PERSON} $p knows $g $g knows $f }} return {{ $f.name as n, $f.age }} order {{ n }}",
+    "either way": f"match {{ {_PERSON} $p <knows> $f }} return {{ $f.name as n }} order {{ n }}",
+    "late edges": "match { $a: P $a $e: knows $b $e.since > 2004 } "
+    "return { $a.name as a, $b.name as b } order { a, b }",
+    "all edges": "match { $a: P $a knows $b } return { count(*) as c }",
     "within three hops": f"match {{ {_PERSON} $p knows{{1,3}} $f }} return {{ $f.name as n }} order {{ n }}",
     "how many are known": f"match {{ {_PERSON} $p knows $f }} return {{ count($f) as c }}",
     "who has words": "match { $p: P search($p.note, $n) } return { $p.name as n } order { n }",
@@ -119,6 +137,8 @@ class OneHandle:
         self.draw = draw
         options = OpenOptions(durability="process", cache_bytes=cache_bytes, auto_compact=False)
         self.warm = omnigraph.init(self.root, SCHEMA, options=options)
+        # Another handle has caches of its own, as another process has: what it writes is news to the first.
+        self.other = omnigraph.open(self.root, options=options)
         self.states: dict[str, Model] = {"main": Model()}
         self.commits: list[tuple[str, Model]] = []
         self.steps: list[str] = []
@@ -127,7 +147,7 @@ class OneHandle:
     def step(self) -> None:
         """Anything; questions most of all, few at a time: what a version has in memory depends on what was asked."""
         changes = (self.put, self.update, self.update, self.delete, self.connect, self.disconnect)
-        rarely = (self.fork, self.fork, self.optimize, self.ask_everything_everywhere)
+        rarely = (self.fork, self.fork, self.optimize, self.add_property, self.ask_everything_everywhere)
         self.draw.choice((self.draw.choice(changes), self.draw.choice(rarely), self.ask_a_branch, self.ask_the_past))()
 
     def note(self, *step: object) -> None:
@@ -139,6 +159,10 @@ class OneHandle:
     def branch(self) -> str:
         return self.draw.choice(sorted(self.states))
 
+    def writer(self) -> Graph:
+        """One of the two handles."""
+        return self.draw.choice((self.warm, self.warm, self.other))
+
     def remember(self, branch: str) -> None:
         self.commits.append((self.warm.snapshot(branch=branch).commit, deepcopy(self.states[branch])))
 
@@ -149,7 +173,7 @@ class OneHandle:
         branch, some, age = self.branch(), self.draw.sample(NAMES, self.draw.randint(1, 4)), self.draw.randint(0, 9)
         self.note("put", branch, some, age)
         rows = [{"name": name, "age": age, "note": f"{name} p{age}"} for name in some]
-        self.warm.write({"P": rows}, mode="merge", branch=branch)
+        self.writer().write({"P": rows}, mode="merge", branch=branch)
         self.states[branch].people.update({name: (age, f"{name} p{age}") for name in some})
         self.remember(branch)
 
@@ -158,7 +182,7 @@ class OneHandle:
         self.note("update", branch, name, age)
         people = self.states[branch].people
         text = "query q($n: String, $a: I32) { update P set { age: $a } where name = $n }"
-        done = self.warm.mutate(text, {"n": name, "a": age}, branch=branch)
+        done = self.writer().mutate(text, {"n": name, "a": age}, branch=branch)
         assert done.affected_nodes == (name in people)
         if name in people:
             people[name] = (age, people[name][1])
@@ -169,8 +193,8 @@ class OneHandle:
         branch, name = self.branch(), self.name()
         self.note("delete", branch, name)
         state = self.states[branch]
-        left = [edge for edge in state.edges if name not in edge]
-        done = self.warm.mutate("query q($n: String) { delete P where name = $n }", {"n": name}, branch=branch)
+        left = [edge for edge in state.edges if name not in edge[:2]]
+        done = self.writer().mutate("query q($n: String) { delete P where name = $n }", {"n": name}, branch=branch)
         gone = int(state.people.pop(name, None) is not None)
         assert (done.affected_nodes, done.affected_edges) == (gone, len(state.edges) - len(left))
         state.edges = left
@@ -182,9 +206,16 @@ class OneHandle:
         state = self.states[branch]
         if state.people:
             there = sorted(state.people)
-            added = [(self.draw.choice(there), self.draw.choice(there)) for _ in range(self.draw.randint(1, 4))]
+            count = self.draw.randint(1, 4)
+            added = [
+                (self.draw.choice(there), self.draw.choice(there), self.draw.randint(2000, 2009)) for _ in range(count)
+            ]
             self.note("connect", branch, added)
-            self.warm.write({}, {"Knows": [{"from": source, "to": target} for source, target in added]}, branch=branch)
+            self.writer().write(
+                {},
+                {"Knows": [{"from": source, "to": target, "since": since} for source, target, since in added]},
+                branch=branch,
+            )
             state.edges += added
             self.remember(branch)
 
@@ -193,7 +224,7 @@ class OneHandle:
         self.note("disconnect", branch, name)
         state = self.states[branch]
         left = [edge for edge in state.edges if edge[0] != name]
-        done = self.warm.mutate("query q($n: String) { delete Knows where from = $n }", {"n": name}, branch=branch)
+        done = self.writer().mutate("query q($n: String) { delete Knows where from = $n }", {"n": name}, branch=branch)
         assert done.affected_edges == len(state.edges) - len(left)
         if len(left) < len(state.edges):
             state.edges = left
@@ -209,7 +240,17 @@ class OneHandle:
     def optimize(self) -> None:
         branch = self.branch()
         self.note("optimize", branch)
-        self.warm.optimize(branch=branch)
+        self.writer().optimize(branch=branch)
+
+    def add_property(self) -> None:
+        """Another optional property, on one branch only."""
+        branch = self.branch()
+        state = self.states[branch]
+        state.properties += 1
+        self.note("add a property", branch)
+        more = "  ".join(f"extra{number}: String?" for number in range(state.properties))
+        self.writer().schema_apply(SCHEMA.replace("note: String?", f"note: String?  {more}"), branch=branch)
+        self.remember(branch)
 
     # --- questions ------------------------------------------------------------------------------------------------
 
@@ -252,6 +293,7 @@ def live_through(seeds: Iterable[int], steps: int, cache_bytes: int) -> None:
                 raise
             finally:
                 handle.warm.close()
+                handle.other.close()
 
 
 @contextmanager

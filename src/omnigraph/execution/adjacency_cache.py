@@ -220,7 +220,7 @@ class AdjacencyCache:
 
     def _is_near(self, edges: Columns, sources: Columns, targets: Columns) -> bool:
         """Return whether the adjacency of these versions is cached, or follows from a cached one by a few rows."""
-        line = cast(_AdjacencyLine | None, self._cache.find(_key(edges, sources, targets)))
+        line = cast("_AdjacencyLine | None", self._cache.find(_key(edges, sources, targets)))
         if line is None:
             return False
         if line.find(_serials(edges, sources, targets)) is not None:

@@ -193,7 +193,7 @@ class Versions:
 
     def is_text_index_cached(self, columns: Columns, name: str, analyzer: Analyzer) -> bool:
         """Return whether the inverted index of a column is cached."""
-        line = cast(_Line[TextIndex] | None, self._cache.peek(self._key(f"words by {analyzer}", columns, name)))
+        line = cast("_Line[TextIndex] | None", self._cache.peek(self._key(f"words by {analyzer}", columns, name)))
         return line is not None and line.value is not None
 
     def _build_text_index(self, columns: Columns, name: str, analyzer: Analyzer, before: TextIndex | None) -> TextIndex:
@@ -269,14 +269,14 @@ class Versions:
 
     def cached_lookup(self, columns: Columns, name: str) -> RowLookup | None:
         """Return the index from texts to rows if all but few are cached."""
-        line = cast(_Line[SharedIndex] | None, self._cache.find(self._key("index", columns, name)))
+        line = cast("_Line[SharedIndex] | None", self._cache.find(self._key("index", columns, name)))
         if line is None or line.value is None or not self._is_near(columns, name):
             return None
         return self.lookup(columns, name)
 
     def _is_near(self, columns: Columns, name: str) -> bool:
         """Return whether all values of a column of a version are cached, or few rows are missing."""
-        line = cast(_Line[SharedColumn] | None, self._cache.find(self._key("column", columns, name)))
+        line = cast("_Line[SharedColumn] | None", self._cache.find(self._key("column", columns, name)))
         if line is None or line.value is None:
             return False
         if columns.numbering.serial in line.covered:
