@@ -187,11 +187,7 @@ def incoming_edges(edge: EdgeType, frame: Frame, ids: IdSource, *, patches: bool
 
 
 def patched(given: Incoming, stored: pa.Table) -> pa.Table:
-    """Return whole rows: what a patch names, and everything else as it is stored, or null for a new entity.
-
-    Raises:
-        InvalidRequestError: a new entity lacks a required property, or null is given for one.
-    """
+    """Return whole rows: what a patch names, and everything else as it is stored, or null for a new entity."""
     count = given.rows.num_rows
     places = pc.index_in(given.rows.column(ID), value_set=stored.column(ID)).combine_chunks()
     columns = {name: given.rows.column(name).combine_chunks() for name in given.rows.column_names}

@@ -15,11 +15,7 @@ class Mode(StrEnum):
 
 
 def mode_named(mode: Mode | str, *, code: str | None = None, can_patch: bool = False) -> Mode:
-    """Return the mode of a name; `can_patch` says whether the caller knows `patch`.
-
-    Raises:
-        InvalidRequestError: there is no mode of this name.
-    """
+    """Return the mode of a name; `can_patch` says whether the caller knows `patch`."""
     known = [member for member in Mode if can_patch or member is not Mode.PATCH]
     if mode not in known:
         raise InvalidRequestError(f"unknown mode '{mode}'; one of {', '.join(known)}", code=code)

@@ -82,12 +82,7 @@ _OUTSIDE_OF_DOCUMENTS = frozenset(("actor",))
 
 
 def write_options(keywords: WriteKeywords, *, without: Collection[str] = ()) -> WriteOptions:
-    """Bring the options of a write together, from one value and from keywords.
-
-    Raises:
-        InvalidRequestError: an option is of the wrong type, or one of `without`, which this write cannot honour.
-        TypeError: there is no such keyword.
-    """
+    """Bring the options of a write together, from one value and from keywords."""
     if not keywords:
         return NO_OPTIONS
     options = keywords.get("write", NO_OPTIONS)
@@ -116,11 +111,7 @@ def options_document(options: WriteOptions) -> dict[str, Any]:
 
 
 def read_options(document: Mapping[str, Any]) -> WriteOptions:
-    """Return the options in the record of an interrupted write; fields of other releases are left out.
-
-    Raises:
-        FormatError: a value is of the wrong type.
-    """
+    """Return the options in the record of an interrupted write; fields of other releases are left out."""
     given = {name: value for name, value in document.items() if name in _NAMES and name not in _OUTSIDE_OF_DOCUMENTS}
     try:
         return WriteOptions(**given)

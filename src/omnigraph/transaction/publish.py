@@ -284,15 +284,7 @@ def withdraw(context: GraphContext, intent: str, base: Record) -> Withdrawn:
 
 
 def check_withdrawn(context: GraphContext, draft: Draft, base: Record) -> Draft:
-    """Look up what became of withdrawn attempts before the write is run once more on `base`.
-
-    Returns:
-        The draft with those that its entry has to declare dead.
-
-    Raises:
-        CarriedOutError: another process has finished one.
-        OutcomeUnknownError: the log was cut meanwhile, and with it perhaps the entry that finished one.
-    """
+    """The draft with the withdrawn attempts that its entry must declare dead; raises if one was finished, or may be."""
     if not draft.withdrawn:
         return draft
     first = min(attempt.first for attempt in draft.withdrawn)

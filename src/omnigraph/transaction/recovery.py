@@ -40,12 +40,7 @@ class Healed:
 
 
 def heal(context: GraphContext) -> Healed:
-    """End every interrupted write that can be ended now. One that cannot be is left, and fails nothing else.
-
-    Raises:
-        NotFoundError: another graph has taken the place of this one, or none.
-        UnavailableError: the intents cannot be listed.
-    """
+    """End every interrupted write that can be ended now. One that cannot be is left, and fails nothing else."""
     ended, warnings, starved, dead = [], [], list[Intent](), []
     for intent_id in context.intents.listed():
         try:

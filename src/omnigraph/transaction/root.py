@@ -46,11 +46,7 @@ def init(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> GraphContext:
-    """Make a graph with an empty table per type key (`node:Person`, `edge:Knows`); nothing is touched if there is one.
-
-    Raises:
-        AlreadyExistsError: there is a graph at `uri`.
-    """
+    """Make a graph with an empty table per type key (`node:Person`); nothing is touched where there is one."""
     context = _context(uri, settings=settings, read_only=False, clock=clock, ids=ids)
     context.log.store_clock.ask()
     stamp = _claimed(context)
@@ -91,12 +87,7 @@ def open_root(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> GraphContext:
-    """Open a graph; read-write opens also migrate an older format and heal interrupted writes.
-
-    Raises:
-        NotFoundError: there is no graph at `uri`.
-        FormatError: it is newer than this release, damaged, or was never finished.
-    """
+    """Open a graph; read-write opens also migrate an older format and heal interrupted writes."""
     context = _context(uri, settings=settings, read_only=read_only, clock=clock, ids=ids)
     seen = context.store.identity(paths.STAMP)
     stamp = _stamp_of(context.store)

@@ -112,12 +112,7 @@ def write(context: GraphContext, branch: str, operation: Operation, options: Wri
     reached(Failpoint.WRITE_HEALED)
     if healed.starved and operation.queued:
         pause_for(context, name, operation.type_keys, healed.starved)
-    draft = Draft(
-        branch=name,
-        kind=operation.kind,
-        merged_parent=operation.merged_parent,
-        **option_values(options),
-    )
+    draft = Draft(branch=name, kind=operation.kind, merged_parent=operation.merged_parent, **option_values(options))
     types = operation.type_keys if operation.queued else frozenset[str]()
     with queues.held(context.store.uri, name, types) as held, StarvationGuard(context, draft) as starvation:
         receipt = _Write(context, operation, draft, held, starvation).retry()

@@ -34,13 +34,7 @@ class RowsToWrite:
 def rows_to_write(
     accepted: Accepted, nodes: Mapping[str, Frame], edges: Mapping[str, Frame], *, mode: Mode | str, ids: IdSource
 ) -> RowsToWrite:
-    """Convert rows of node and edge types for their tables; edges may name nodes of the same write.
-
-    Raises:
-        InvalidRequestError: an unknown mode, type or column, or a value that does not fit.
-        ConstraintError: two rows have one key.
-        ConflictError: two rows have one id, and the mode does not let the last win.
-    """
+    """Convert rows of node and edge types for their tables; edges may name nodes of the same write."""
     mode = mode_named(mode, can_patch=True)
     patches = mode is Mode.PATCH
     found = [

@@ -96,13 +96,7 @@ def verify(
     branch: str | None = None,
     held: Mapping[str, AbstractSet[int]] = MappingProxyType({}),
 ) -> Verified:
-    """Look at everything that commits refer to; `held` are entries that are kept whatever was pruned, by branch.
-
-    Raises:
-        NotFoundError: there is no such branch.
-        FormatError: the graph is newer than this release, which cannot judge it.
-        UnavailableError: the store cannot be listed.
-    """
+    """Look at everything that commits refer to; `held` are entries that are kept whatever was pruned, by branch."""
     found = [*stamp_findings(context)]
     names = context.log.branch_names() if branch is None else [paths.branch_name(branch)]
     logs = [read_log(context, name, held.get(name, ())) for name in names]

@@ -183,7 +183,8 @@ def create_tag(host: Host, parts: GraphContext) -> str:
     head = parts.log.live_head(_branch(host, parts))
     name = f"tag{len(model.entries)}"
     tags.create(parts, name, head)
-    model.tags[name] = (head.branch, head.number, head.commit, host.universe.roots)
+    if name not in model.tags_deleted:  # by another host, before this one was told that it is there
+        model.tags[name] = (head.branch, head.number, head.commit, host.universe.roots)
     return f"{name} is entry {head.number} of {head.branch}"
 
 
@@ -191,6 +192,7 @@ def delete_tag(host: Host, parts: GraphContext) -> str:
     """Take a tag back."""
     name = host.universe.chance.choice(tags.names(parts) or ["none"])
     host.universe.model.tags.pop(name, None)
+    host.universe.model.tags_deleted.add(name)
     tags.delete(parts, name)
     return name
 

@@ -49,6 +49,7 @@ class Model:
     by_commit: dict[str, Request] = field(default_factory=dict)
     by_intent: dict[str, Request] = field(default_factory=dict)
     tags: dict[str, tuple[str, int, str, int]] = field(default_factory=dict)
+    tags_deleted: set[str] = field(default_factory=set)
 
     def copy(self) -> "Model":
         """Return a model that goes on from here."""
