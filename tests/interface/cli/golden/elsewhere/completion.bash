@@ -7,7 +7,7 @@ _omnigraph() {
     case "$word" in
       --store|--server|--cluster|--graph|--profile|--as) skip=1 ;;
       -*) ;;
-      *) case "$path" in "") path="$word" ;; blob|branch|changes|cluster|commit|graphs|policy|profile|queries|schema|tag|viz) path="$path $word" ;; esac ;;
+      *) case "$path" in "") path="$word" ;; blob|branch|changes|cluster|commit|graphs|policy|profile|queries|schema|tag|token|viz) path="$path $word" ;; esac ;;
     esac
   done
   case "$path|$prev" in
@@ -16,6 +16,7 @@ _omnigraph() {
     "load|--engine") words="spark local" ;;
     "export|--format") words="jsonl parquet csv graphml" ;;
     "query|--engine") words="auto local spark" ;;
+    "query|--nodes") words="id object" ;;
     "query|--format") words="table kv csv jsonl json" ;;
     "explain|--engine") words="auto local spark" ;;
     "branch merge|--by") words="row property" ;;
@@ -25,7 +26,7 @@ _omnigraph() {
     "maintain|--verify") words="some all none" ;;
     "alias|--format") words="table kv csv jsonl json" ;;
     *) case "$path" in
-      "") words="init load export blob query mutate explain lint branch diff tag commit changes snapshot schema revert blame log stats viz analytics spark-sql optimize prune sweep cleanup verify repair maintain shell mcp cluster policy queries demo graphs alias embed login logout profile completion version --help --version" ;;
+      "") words="init load export blob query mutate explain lint branch diff tag commit changes snapshot schema revert blame log stats viz analytics spark-sql optimize prune sweep cleanup verify repair maintain shell mcp cluster policy queries demo graphs alias embed login logout profile token completion version --help --version" ;;
       "blob") words="get stat" ;;
       "branch") words="create list delete merge" ;;
       "changes") words="poll baseline" ;;
@@ -37,13 +38,14 @@ _omnigraph() {
       "queries") words="validate list" ;;
       "schema") words="show plan apply" ;;
       "tag") words="create list show delete" ;;
+      "token") words="create list revoke" ;;
       "viz") words="schema query diff history" ;;
       "init") words="--schema --force --json --quiet --debug -v --version -h --help" ;;
       "load") words="--data --mode --branch --from --type --edge --from-column --to-column --format --rejects --max-rejects --dry-run --prune-previous --engine --master --spark-conf --json --store --server --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
       "export") words="--branch --commit --tag --at --number --type --format --out --files --json --store --server --graph --profile --as --debug -v --version -h --help" ;;
       "blob get") words="--branch --snapshot --uri --offset --length --out --store --server --graph --profile --debug -v --version -h --help" ;;
       "blob stat") words="--branch --snapshot --uri --json --store --server --graph --profile --debug -v --version -h --help" ;;
-      "query") words="--query -e --query-string --params --params-file --branch --snapshot --tag --at --number --engine --format --json --store --server --graph --profile --debug -v --version -h --help" ;;
+      "query") words="--query -e --query-string --params --params-file --branch --snapshot --tag --at --number --engine --nodes --format --json --store --server --graph --profile --debug -v --version -h --help" ;;
       "mutate") words="--query -e --query-string --params --params-file --branch --if-commit --message --idempotency-key --prune-previous --json --store --server --graph --profile --as --yes --quiet --debug -v --version -h --help" ;;
       "explain") words="--query -e --query-string --params --params-file --branch --engine --json --store --server --graph --profile --debug -v --version -h --help" ;;
       "lint") words="--query --schema --json --store --cluster --graph --profile --debug -v --version -h --help" ;;
@@ -105,6 +107,9 @@ _omnigraph() {
       "logout") words="--json --debug -v --version -h --help" ;;
       "profile list") words="--json --debug -v --version -h --help" ;;
       "profile show") words="--json --debug -v --version -h --help" ;;
+      "token create") words="--file --json --debug -v --version -h --help" ;;
+      "token list") words="--file --json --debug -v --version -h --help" ;;
+      "token revoke") words="--file --json --debug -v --version -h --help" ;;
       "completion") words="--debug -v --version -h --help" ;;
       "version") words="--json --debug -v --version -h --help" ;;
     esac ;;
