@@ -91,8 +91,25 @@ def measure(scale: Scale) -> Iterable[Figure]:
         data = _Data(persons, knows)
         ours, theirs = _Ours(Path(folder) / "ours", data), _Ladybug(Path(folder) / "theirs", data)
         yield alone("distinct edges between people", len(data.sources), "edges")
+        yield from _bytes_on_disk(Path(folder), ours, theirs)
         yield from _writes(ours, theirs, data, scale)
         yield from _versioned(Path(folder), scale)
+
+
+def _bytes_on_disk(folder: Path, ours: _Ours, theirs: _Ladybug) -> Iterable[Figure]:
+    """Disk after loading the same rows, before and after the first query writes adjacency beside the graph."""
+    theirs.ask("CHECKPOINT")
+    peer = _disk_mb(folder / "theirs" / "database")
+    loaded = _disk_mb(folder / "ours")
+    ours.ask("() { match { $a: Person $a knows $b } return { count($b) as n } }")
+    yield compared("bytes on disk after a load", loaded, "MB", against="ladybug", other=peer, at_most=1.5)
+    yield compared("  the same with what queries keep", _disk_mb(folder / "ours"), "MB", against="ladybug", other=peer)
+
+
+def _disk_mb(place: Path) -> float:
+    """Size of a file or of all files below a folder, in the blocks they occupy."""
+    files = [place] if place.is_file() else [file for file in place.rglob("*") if file.is_file()]
+    return sum(file.stat().st_blocks * 512 for file in files) / 1e6
 
 
 def _writes(ours: _Ours, theirs: _Ladybug, data: _Data, scale: Scale) -> Iterable[Figure]:
@@ -207,8 +224,15 @@ def _versioned(folder: Path, scale: Scale) -> Iterable[Figure]:
         yield compared(
             f"  the same, {_SAFE} (theirs is not)", medians[_SAFE] * 1e3, "ms", against=best, other=medians[best] * 1e3
         )
-    for each in (graph, safe):
-        each.close()
+    yield compared(
+        f"disk per one-row commit, over {depth:,} commits",
+        _disk_mb(folder / "v-ours-power") / depth * 1e3,
+        "KB",
+        against="pylance",
+        other=_disk_mb(folder / "v-lance") / depth * 1e3,
+    )
+    for opened in (graph, safe):
+        opened.close()
     shutil.rmtree(folder / "v-arctic", ignore_errors=True)
 
 

@@ -28,7 +28,6 @@ _CONTROL = "[\\x00-\\x1f]"
 _LETTERS = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
 _TIME_LENGTH = 10
 _CHANCE_BYTES = 10
-_PLACES = np.array([16, 8, 4, 2, 1], dtype=np.uint8)
 _ONE_BY_ONE_MAX = 8
 _TEXT = PropertyType(Scalar.STRING)
 _TEXT_OR_NOTHING = PropertyType(Scalar.STRING, nullable=True)
@@ -77,20 +76,27 @@ def _texts(of: PropertyType, column: "pa.Array[Any]") -> "pa.Array[Any]":
 def fresh_ids(source: IdSource, count: int) -> "pa.Array[Any]":
     """New ids, in rising order.
 
-    Few come from the source one by one. Many share the time of one id of the source, and their 80 bits of chance are
-    spread out of that id's own: what is certain of the source's ids is then as certain of these.
+    Few come from the source one by one. Many count up from one random number, in the millisecond of one id of the
+    source: ids that differ in their last characters only take half the disk that random ones do.
     """
     if count <= _ONE_BY_ONE_MAX:
         return pa.array([source.new() for _ in range(count)], pa.string())
     seed = source.new().encode("ascii")
-    chance = np.frombuffer(hashlib.shake_256(seed).digest(_CHANCE_BYTES * count), dtype=np.uint8)
-    fives = np.unpackbits(chance.reshape(count, _CHANCE_BYTES), axis=1).reshape(count, -1, len(_PLACES)) @ _PLACES
+    # Not from the seed's own bits: the source itself counts on from those.
+    chance = hashlib.shake_256(seed).digest(_CHANCE_BYTES)
+    high = int.from_bytes(chance[:2], "big")
+    # With its first bit cleared, counting up never reaches the higher part.
+    low = np.arange(count, dtype=np.uint64) + np.uint64(int.from_bytes(chance[2:], "big") >> 1)
     letters = np.empty((count, ULID_LENGTH), dtype=np.uint8)
     letters[:, :_TIME_LENGTH] = np.frombuffer(seed[:_TIME_LENGTH], dtype=np.uint8)
-    letters[:, _TIME_LENGTH:] = _LETTERS[fives]
-    rising = np.sort(letters.view(f"S{ULID_LENGTH}").ravel())
+    for place, shift in zip(range(_TIME_LENGTH, ULID_LENGTH), range(75, -1, -5), strict=True):
+        if shift > 60:
+            letters[:, place] = _LETTERS[high >> (shift - 64) & 31]
+        else:
+            above = high << 4 & 31 if shift == 60 else 0  # the one character with bits of both parts
+            letters[:, place] = _LETTERS[low >> np.uint64(shift) & np.uint64(31) | np.uint64(above)]
     ends = np.arange(0, ULID_LENGTH * (count + 1), ULID_LENGTH, dtype=np.int32)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(rising))  # type: ignore[arg-type]  # any buffer will do
+    return pa.StringArray.from_buffers(count, pa.py_buffer(ends), pa.py_buffer(letters))  # type: ignore[arg-type]  # any buffer will do
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omnigraph.clock import SystemClock
 from omnigraph.errors import InvalidRequestError
-from omnigraph.ids import UlidSource, is_ulid
+from omnigraph.ids import UlidSource, decode, is_ulid
 from omnigraph.language.schema import accept
 from omnigraph.model.keys import derive_id
 from omnigraph.model.schema import NodeType
@@ -66,6 +67,36 @@ def test_fresh_ids_are_ulids_in_rising_order(count: int) -> None:
     assert ids == sorted(ids)
     assert all(map(is_ulid, ids))
     assert not set(ids) & set(map(str, fresh_ids(source, count).to_pylist()))
+
+
+def test_many_fresh_ids_count_up_and_are_none_that_the_source_gives_in_the_same_millisecond() -> None:
+    class Frozen(SystemClock):
+        def now_us(self) -> int:
+            return 1_700_000_000_000_000
+
+    source = UlidSource(Frozen())
+    before = {source.new() for _ in range(100)}
+    ids = [str(row_id) for row_id in fresh_ids(source, 1_000).to_pylist()]
+    after = {source.new() for _ in range(1_000)}
+
+    assert [decode(row_id) - decode(ids[0]) for row_id in ids] == list(range(1_000))
+    assert not set(ids) & (before | after)
+    assert {row_id[:10] for row_id in ids} == {row_id[:10] for row_id in before}
+
+
+@pytest.mark.parametrize("chance", [b"\x00" * 10, b"\xff" * 10, b"\x00\x01" + b"\xff" * 8])
+def test_counting_up_never_leaves_the_millisecond(chance: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Chance:
+        def digest(self, _length: int) -> bytes:
+            return chance
+
+    monkeypatch.setattr("hashlib.shake_256", lambda _seed: Chance())
+
+    ids = [str(row_id) for row_id in fresh_ids(UlidSource(), 1_000).to_pylist()]
+
+    assert all(map(is_ulid, ids))
+    assert [decode(row_id) - decode(ids[0]) for row_id in ids] == list(range(1_000))
+    assert len({row_id[:10] for row_id in ids}) == 1
 
 
 def test_fresh_ids_come_from_their_source_alone() -> None:

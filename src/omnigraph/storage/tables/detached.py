@@ -1,17 +1,20 @@
 """The one place where a version of a table is made.
 
 Invariants:
-    The version is detached: on no lineage, named by a random number, seen by nobody who was not told the number.
+    The version is detached: on no lineage, named by a random number, invisible without that number.
     The operation was staged on the very version it is applied to. Lance checks nothing about a detached version, so
-    nobody else would notice.
+    nothing else would notice.
 """
 
+import contextlib
 from collections.abc import Mapping
+from pathlib import Path
 
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Transaction
 
 from omnigraph.errors import InternalError
+from omnigraph.storage.tables.handles import plain_uri
 
 _DETACHED_BIT = 63
 _INTERMEDIATE = "omnigraph.intermediate"
@@ -48,4 +51,21 @@ def commit_detached(
     made = LanceDataset.commit(handle, operation, detached=True)
     if not is_detached(made.version):
         raise InternalError(f"version {made.version} was to be detached and is not")
+    _drop_transaction_file(made, operation)
     return made
+
+
+def _drop_transaction_file(made: LanceDataset, transaction: Transaction) -> None:
+    """Delete the copy that Lance puts beside a manifest, which has the transaction inside; on object stores, sweeps do.
+
+    It would be a block of disk for each table in each small commit.
+    """
+    folder = plain_uri(made)
+    if "://" not in folder:
+        with contextlib.suppress(OSError):
+            Path(folder, transaction_file(transaction.read_version, transaction.uuid)).unlink()
+
+
+def transaction_file(base: int, uuid: str) -> str:
+    """The file Lance writes for a transaction, under the table's folder."""
+    return f"_transactions/{base}-{uuid}.txn"

@@ -126,8 +126,3 @@ def steps_of(staged: Handle) -> list[Step]:
             break
         steps.append(before)
     return steps
-
-
-def transaction_file(step: Step) -> str:
-    """The file Lance leaves of a step, under its table's folder."""
-    return f"_transactions/{step.base}-{step.uuid}.txn"

@@ -26,8 +26,9 @@ from omnigraph.storage.tables.delta import (
     find_addresses,
     version_delta,
 )
+from omnigraph.storage.tables.detached import transaction_file
 from omnigraph.storage.tables.errors import mapped
-from omnigraph.storage.tables.files import in_table, steps_of, transaction_file, version_files
+from omnigraph.storage.tables.files import in_table, steps_of, version_files
 from omnigraph.storage.tables.handles import Handle, Handles, shared_session
 from omnigraph.storage.tables.indexes import (
     IndexKind,
@@ -327,7 +328,8 @@ class Tables:
             steps = steps_of(handle)
         kept = self.files(base) | self.files(Pin(staged.table, steps[-1].base))
         lost = {file for step in steps for file in self.files(Pin(staged.table, step.version))}
-        return tuple(sorted((lost - kept).union(in_table(staged.table, map(transaction_file, steps)))))
+        transactions = in_table(staged.table, (transaction_file(step.base, step.uuid) for step in steps))
+        return tuple(sorted((lost - kept).union(transactions)))
 
     def files(self, pin: Pin) -> frozenset[str]:
         """Every file a version refers to.

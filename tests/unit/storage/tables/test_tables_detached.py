@@ -53,6 +53,17 @@ def test_a_step_on_the_way_says_so_of_itself(first: LanceDataset) -> None:
         assert is_intermediate(transaction.transaction_properties) is expected
 
 
+def test_a_version_leaves_no_transaction_file_and_still_names_its_base(first: LanceDataset) -> None:
+    made = commit_detached(first, append(first, "a"))
+
+    left = sorted(file.name for file in Path(str(made.uri), "_transactions").iterdir())
+
+    assert not [name for name in left if name.startswith(f"{first.version}-")]
+    transaction = lance.dataset(str(made.uri), version=made.version).read_transaction(made.version)
+    assert transaction is not None
+    assert transaction.read_version == first.version
+
+
 def test_properties_given_with_a_transaction_stay(first: LanceDataset) -> None:
     staged = Transaction(first.version, append(first, "a"), transaction_properties={"mine": "yes"})
     made = commit_detached(first, staged, intermediate=True)
