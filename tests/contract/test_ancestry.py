@@ -7,9 +7,10 @@ import pytest
 from tests.support.needed_files import AT_ONCE
 
 import omnigraph
-from omnigraph import ConflictError, Graph, NotFoundError
+from omnigraph import ConflictError, Graph, NotFoundError, limits
 from omnigraph.api.schemas import Schemas
 from omnigraph.branch import adoption
+from omnigraph.branch.lineage import entry_of_commit
 from omnigraph.failpoints import Failpoint, armed
 from omnigraph.ids import UlidSource
 from omnigraph.model.commit import Record
@@ -148,6 +149,78 @@ def test_a_base_is_found_where_the_fork_that_led_to_it_was_cut(graph: Graph, *, 
     graph.merge("agent")
     assert ages(graph) == {"b": 1, "c": 0, "d": 2 if has_commit else 1}
     assert graph.verify(deep=True).is_whole
+
+
+@pytest.mark.parametrize("is_source_cut", [False, True])
+@pytest.mark.parametrize("has_older", [False, True])
+@pytest.mark.parametrize("sweeps", [1, 2])
+def test_a_base_is_found_where_the_mark_before_a_held_commit_was_cut(
+    graph: Graph, sweeps: int, *, has_older: bool, is_source_cut: bool
+) -> None:
+    """The commit that `topic` began with lies on main; its own log showed it by a mark that is cut."""
+    put(graph, "main", bad=1)
+    graph.branches.create("late")
+    put(graph, "main", a=1)
+    graph.branches.create("topic")
+    put(graph, "agent", x=1)
+    put_marks(graph, 4)
+    drop(graph, "topic", "bad")
+    graph.branches.create("holder", source="topic")
+    if has_older:
+        graph.merge("agent", into="topic")  # another way down, to a commit below the base
+    for number in range(3):
+        put(graph, "topic", t=number)
+        put(graph, "main", m=number)
+    if is_source_cut:
+        graph.prune("main", keep=1, now=True)
+    for number in range(sweeps):
+        put(graph, "topic", c=number)
+        graph.prune("topic", keep=1, now=True)
+        graph.sweep(older_than=0)
+    put(graph, "late", b=1)
+    for branch in ("late", "agent", "main"):
+        graph.merge(branch, into="topic")
+    assert ages(graph, "topic") == {"a": 1, "b": 1, "c": sweeps - 1, "m": 2, "t": 2, "x": 1}
+    assert graph.verify(deep=True).is_whole
+
+
+@pytest.mark.parametrize("counted", [1, 2, 3, 4])
+def test_a_base_is_found_behind_entries_that_are_kept_for_others(
+    graph: Graph, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, counted: int
+) -> None:
+    """In graphs of many types, entries stay that others count from: marks, and commits that cannot be read any more."""
+    monkeypatch.setattr(limits, "WHOLE_MAP_TYPES_MAX", 0)
+    monkeypatch.setattr(limits, "WHOLE_MAP_EVERY_ENTRIES", counted)
+    put(graph, "main", bad=1)
+    graph.branches.create("late")
+    graph.branches.create("topic")
+    for number in range(4):
+        put(graph, "topic", t=number)
+    for _ in range(2):
+        put_marks(graph, 4)
+    drop(graph, "topic", "bad")
+    graph.branches.create("holder", source="topic")
+    for number in range(4):
+        put(graph, "topic", t=number)
+    commits = [commit.id for commit in graph.commits.list("topic")]
+    graph.prune("topic", keep=1, now=True)
+    for _ in range(2):
+        graph.sweep(older_than=0)
+    context = open_root(store, settings=AT_ONCE)
+    found = [entry_of_commit(context, context.log.live_head("topic"), commit) for commit in commits]
+    assert all(entry is None or entry.commit == commit for entry, commit in zip(found, commits, strict=True))
+    assert found[0] is not None
+    put(graph, "late", x=1)
+    graph.merge("late", into="topic")
+    assert ages(graph, "topic") == {"a": 0, "b": 0, "c": 0, "t": 3, "x": 1}
+
+
+def put_marks(graph: Graph, branches: int) -> None:
+    """Put an entry that is no commit on every branch."""
+    graph.branches.create("other")
+    put(graph, "other", a=2)
+    graph.branches.delete("other")
+    assert graph.sweep(older_than=0).swept.barriers == branches
 
 
 def test_ancestry_that_nobody_needs_is_given_back(graph: Graph, store: MemoryStore) -> None:
@@ -300,10 +373,7 @@ def test_a_branch_keeps_its_head_commit_when_its_source_is_pruned(graph: Graph) 
 @pytest.mark.parametrize("keep", [1, 100])
 def test_a_prune_of_a_branch_without_commits_of_its_own_hides_nothing(graph: Graph, keep: int) -> None:
     before = [commit.id for commit in graph.commits.list("agent")]
-    graph.branches.create("other")
-    put(graph, "other", a=1)
-    graph.branches.delete("other")
-    assert graph.sweep(older_than=0).swept.barriers == 2  # an entry that is no commit
+    put_marks(graph, 2)
     graph.prune("agent", keep=keep, now=True)
     assert [commit.id for commit in graph.commits.list("agent")] == before
 

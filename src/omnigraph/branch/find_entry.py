@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from omnigraph import limits
 from omnigraph.branch import tags
-from omnigraph.branch.lineage import Line, birth, entries_to_commit, lines, newest_at
+from omnigraph.branch.lineage import Line, birth, entries_to_commit, lines, newest_at, read_if_whole
 from omnigraph.branch.marks import live_branches
 from omnigraph.branch.point import Instant, Point, check_point, instant_us
 from omnigraph.branch.tags import held_at
@@ -127,9 +127,9 @@ def own_entry(context: GraphContext, commit: str) -> Record:
     shown = entry = of_commit(context, commit)
     while entry.commit != commit:
         if entry.kind is CommitKind.FORK and entry.fork_of is not None and entry.fork_number is not None:
-            earlier = context.log.read(entry.fork_of, entry.fork_number)
+            earlier = read_if_whole(context, entry.fork_of, entry.fork_number)
         else:
-            earlier = context.log.read(entry.branch, entry.number_before)
+            earlier = read_if_whole(context, entry.branch, entry.number_before)
         if earlier is None or earlier.head_commit != commit:
             return shown
         entry = earlier

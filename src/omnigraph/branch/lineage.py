@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph import limits
+from omnigraph.errors import FormatError
 from omnigraph.model.commit import CommitKind, Record
 from omnigraph.model.retention import NOTHING_PRUNED, Pruned
 from omnigraph.storage import paths
@@ -83,11 +84,24 @@ def entries_to_commit(context: GraphContext, entry: Record) -> list[Record]:
         branch, number = mark.branch, mark.number_before
         if mark.kind is CommitKind.FORK and mark.fork_of is not None and mark.fork_number is not None:
             branch, number = mark.fork_of, mark.fork_number
-        earlier = context.log.read(branch, number)
+        earlier = read_if_whole(context, branch, number)
         if earlier is None or earlier.head_commit != entry.head_commit:
             break
         found.append(earlier)
     return found
+
+
+def read_if_whole(context: GraphContext, branch: str, number: int) -> Record | None:
+    """Read an entry of a log that may be cut anywhere; None, too, where the entry that its table map counts from was.
+
+    Such an entry is left only because others count from it.
+    """
+    try:
+        return context.log.read(branch, number)
+    except FormatError as fault:
+        if fault.code != "entry_missing":
+            raise
+        return None
 
 
 def entry_of_commit(context: GraphContext, head: Record, commit: str) -> Record | None:
@@ -98,11 +112,11 @@ def entry_of_commit(context: GraphContext, head: Record, commit: str) -> Record 
     numbers = sorted(number for number in listed if number is not None)
     while numbers:
         middle = len(numbers) // 2
-        entry = context.log.read(head.branch, numbers[middle])
+        entry = read_if_whole(context, head.branch, numbers[middle])
         if entry is not None and entry.commit == commit:
             return entry
         if entry is None:
-            del numbers[middle]  # cut away just now
+            del numbers[middle]  # cut away just now, or not whole
         elif entry.commit < commit:
             numbers = numbers[middle + 1 :]
         else:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from omnigraph import limits
 from omnigraph.branch.find_entry import entry_at, of_commit
-from omnigraph.branch.lineage import entry_of_commit
+from omnigraph.branch.lineage import entry_of_commit, read_if_whole
 from omnigraph.branch.point import Point
 from omnigraph.errors import FormatError, NotFoundError
 from omnigraph.model.ancestry import Ancestor, CutCommit, CutLog, Place
@@ -69,9 +69,10 @@ class Ancestry:
             return self._parents_below_the_cut(commit)
         found = []
         if entry.parent is not None:
-            before = Place(entry.branch, entry.number_before)
-            self._find(entry.parent, before)
-            self._before.setdefault(entry.parent, before)
+            self._find(entry.parent, Place(entry.branch, entry.number_before))
+            place = self.places[entry.parent]  # marks may lie between
+            if place.branch == entry.branch and place.number >= (entry.life or entry.number_before):
+                self._before.setdefault(entry.parent, place)
             found.append(entry.parent)
         if entry.merged_parent is not None:
             self._find(entry.merged_parent, self._merged_place(entry))
@@ -125,14 +126,19 @@ class Ancestry:
     def _ancestors(self, commit: str) -> tuple[Ancestor, ...] | None:
         place = self.places[commit]
         cut = self._cut_log(place.branch)
-        is_unnamed = cut is not None and place.number < cut.first and self._before.get(commit) == place
-        if commit in self._named or cut is None or not is_unnamed:
-            known = self._find_elsewhere(commit)
-            return None if known is None else known.parents
-        # It has no name there, so it has one parent and one child: whatever is next below the commit above it.
-        above = bisect_right(cut.commits, place.number, key=lambda known: known.number)
-        parents = cut.commits[above].parents if above < len(cut.commits) else None
-        return parents[:1] if parents else None
+        is_on_its_line = commit not in self._named and self._before.get(commit) == place
+        if cut is not None and place.number < cut.first and is_on_its_line:
+            # It has no name there, so it has one parent and one child: whatever is next below the commit above it.
+            above = bisect_right(cut.commits, place.number, key=lambda known: known.number)
+            parents = cut.commits[above].parents if above < len(cut.commits) else None
+            if not parents or parents[0].commit != commit:
+                return parents[:1] if parents else None
+            # Or it is that one: a mark that was cut showed it, and its own entry lies where the note says.
+            self._find(commit, parents[0].place)
+            if self.entry_of(commit) is not None:
+                return None
+        known = self._find_elsewhere(commit)
+        return None if known is None else known.parents
 
     def _find_elsewhere(self, commit: str) -> CutCommit | None:
         """Find a commit that was seen through a mark that was cut: in the notes about cut logs, else in any log."""
@@ -195,7 +201,7 @@ class Ancestry:
             return known
         cut = self._cut.get(place.branch)
         if cut is not None and place.number < cut.first:
-            found = self._context.log.read(place.branch, place.number)  # held by somebody, or cut away
+            found = read_if_whole(self._context, place.branch, place.number)  # held by somebody, or cut away
             if found is not None:
                 self._entries[place] = found
             return found
@@ -217,7 +223,7 @@ class Ancestry:
                 return self._context.log.between(place.branch, first, place.number)
             except FormatError:
                 pass  # the log was cut within the block: one by one then
-        found = self._context.log.read(place.branch, place.number)
+        found = read_if_whole(self._context, place.branch, place.number)
         return [] if found is None else [found]
 
     def _merged_place(self, merge: Record) -> Place:
