@@ -140,7 +140,7 @@ QUERY_BATCH_ROWS = 131_072  # rows that operators hand on at once
 READ_WHOLE_ROWS_MAX = 100_000
 LOOKUP_ROWS_MAX = 10_000
 NEAR_ROWS_MAX = 10_000  # what lacks fewer rows than this of a version is extended rather than passed over
-SMALL_FRAGMENT_ROWS_MAX = 1_000  # such fragments are read with all their columns at once
+REMEMBERED_FRAGMENT_ROWS_MAX = 1_000  # such fragments are read with all their columns at once
 # Where rows are, for small writes: rows that came and went since a version in memory; such versions of one table, and
 # tables; and the part of the memory for columns that one column may take for this.
 FINDER_CHANGES_MAX = 4_096

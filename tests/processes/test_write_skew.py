@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests.support.fast_folder import fast_folder
+from tests.support.interleaving import REPOSITORY
 
 import omnigraph
 from omnigraph import ConflictError, ConstraintError, Graph
@@ -109,7 +110,11 @@ def racers() -> Iterator[tuple[Racer, Racer]]:
         started = []
         for _ in range(2):
             process = subprocess.Popen(
-                [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+                [sys.executable, "-m", "tests.processes.test_write_skew"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=REPOSITORY,
             )
             stack.callback(_ended, process)
             started.append(Racer(process))

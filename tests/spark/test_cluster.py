@@ -22,8 +22,10 @@ ON_A_CLUSTER = """
 import json, os, signal, sys
 from pathlib import Path
 import omnigraph
+from omnigraph import limits
 from omnigraph.pipeline.settings import SparkSettings
 
+limits.LOAD_NEAR_BYTES = -1  # otherwise the driver loads so little by itself
 root, data, master, also = sys.argv[1:]
 graph = omnigraph.open(root)
 # Nothing begins before both executors are there.

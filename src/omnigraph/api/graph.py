@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -164,6 +164,11 @@ class Graph(StorageInterface):
 
     def count(self, type_name: str, **point: Unpack[PointKeywords]) -> int:
         return self.snapshot(**point).count(type_name)
+
+    def get_many(
+        self, type_name: str, ids: Iterable[str], **point: Unpack[PointKeywords]
+    ) -> list[dict[str, Any] | None]:
+        return self.snapshot(**point).get_many(type_name, ids)
 
     def neighbourhood(
         self,

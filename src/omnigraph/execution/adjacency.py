@@ -158,7 +158,7 @@ def _read_ends(edges: Columns, wanted: Ordinals) -> "Iterator[tuple[Ordinals, tu
         if first == last:
             continue
         records = wanted[first:last]
-        if len(records) <= limits.SMALL_FRAGMENT_ROWS_MAX:
+        if len(records) <= limits.REMEMBERED_FRAGMENT_ROWS_MAX:
             small = edges.small_columns(run, (SRC, DST))
             if small is not None:
                 places = records - np.int32(run.first)

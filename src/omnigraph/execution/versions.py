@@ -105,7 +105,7 @@ class Versions:
     def remember(self, pin: Pin, written: Written) -> None:
         """Keep the rows that a write of this process has put into a version, so that they need not be read."""
         rows = written.rows
-        if rows is None or not 0 < rows.num_rows <= limits.SMALL_FRAGMENT_ROWS_MAX:
+        if rows is None or not 0 < rows.num_rows <= limits.REMEMBERED_FRAGMENT_ROWS_MAX:
             return
         first = int(written.addresses[0])
         table = self._tables.open(pin)
@@ -158,7 +158,7 @@ class Versions:
     def known_rows(self, columns: Columns, name: str, run: FragmentRun) -> "Values | None":
         """Return a column of a small fragment, reading all its columns at once; None of a larger one."""
         fragment, schema = run.fragment, columns.table.schema
-        if fragment.rows > limits.SMALL_FRAGMENT_ROWS_MAX or not _is_remembered(schema.field(name).type):
+        if fragment.rows > limits.REMEMBERED_FRAGMENT_ROWS_MAX or not _is_remembered(schema.field(name).type):
             return None
 
         def read() -> _FragmentRows:

@@ -263,9 +263,12 @@ class _Looking:
             self.found += order_findings(self._context, found, above)
             above = found.entries.get(first)
             last = first - 1
-        below = sorted(number for number in self._held.get(branch, ()) if number < lowest)
-        if below:
-            self._entries(branch, head, below, floor=0)
+        for number in sorted(
+            (held for held in self._held.get(branch, ()) if held <= min(last, lowest - 1)), reverse=True
+        ):
+            if self._reads >= self._reads_max and self.logs:
+                return Place(branch, number)
+            self._entries(branch, head, [number], floor=0)
         return None
 
     def _newest(self, branch: str) -> tuple[int, Record | None]:

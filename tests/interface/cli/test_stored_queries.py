@@ -87,7 +87,7 @@ def test_a_stored_query_is_called_by_its_name(run: Run, configured: None) -> Non
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == (
         "1 rows from branch main via books_of\ntitle            | pages\n-----------------+------\n"
-        "The Dispossessed | 341\n"
+        "The Dispossessed |   341\n"
     )
 
 

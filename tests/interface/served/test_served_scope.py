@@ -76,7 +76,7 @@ def test_a_token_is_remembered_for_a_server_and_tells_who_writes(url: str, opera
     listed = run("commit", "list", "--server", "prod", "--graph", "library")
 
     assert (done.code, done.out) == (0, "changed main via q: 1 nodes, 0 edges\nactor_id: ann\n")
-    assert listed.out.splitlines()[0].endswith("actor=ann")
+    assert " actor=ann kind=mutation " in listed.out.splitlines()[0]
 
 
 def test_who_may_not_write_is_told_so(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,10 @@ def test_commits_are_listed_newest_first_with_who_and_why(graph: Graph, clock: M
         "merged_parent_commit_id": None,
         "actor_id": "bob",
         "created_at": graph.commits.show(b).created_at_us,
+        "created": "2026-01-01T00:00:20Z",
+        "kind": "mutation",
+        "message": None,
+        "changes": {"node:Person": {"inserted": 1, "updated": 0, "deleted": 0}},
     }
     assert {key: change.inserted for key, change in graph.commits.show(b).changes.items()} == {"node:Person": 1}
 

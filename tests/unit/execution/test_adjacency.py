@@ -323,7 +323,7 @@ def test_extending_reads_the_ends_of_edges_that_differ_only(tables: Tables, monk
         return fragment_rows(table, some, names)
 
     monkeypatch.setattr("omnigraph.execution.adjacency.fragment_rows", counted)
-    with patch.object(limits, "SMALL_FRAGMENT_ROWS_MAX", 1):
+    with patch.object(limits, "REMEMBERED_FRAGMENT_ROWS_MAX", 1):
         extended = extend_adjacency(before, *now)
     assert extended is not None
     assert read == []

@@ -204,7 +204,7 @@ class ReadInterface(Protocol):
         self, type_name: str, ids: Iterable[str], **point: Unpack[PointKeywords]
     ) -> list[dict[str, Any] | None]:
         """Return several nodes or edges of a type, in the order of their ids, all from one commit; see `get`."""
-        return self.snapshot(**point).get_many(type_name, ids)
+        ...
 
     def neighbourhood(
         self,

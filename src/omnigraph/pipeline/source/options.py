@@ -49,7 +49,8 @@ def mode_of(options: Mapping[str, str], *, overwrite: bool) -> str:
     Raises:
         InvalidRequestError: there is no such mode, or the two contradict each other.
     """
-    value = one_of(options, "mode", tuple(Mode))
+    # A patch names what it sets row by row, and a frame has every column in every row.
+    value = one_of(options, "mode", tuple(mode for mode in Mode if mode is not Mode.PATCH))
     if overwrite and value not in (None, Mode.OVERWRITE):
         raise InvalidRequestError(
             f"the option 'mode' says {value}, and the frame is saved with mode overwrite: say .mode(\"append\")"
