@@ -243,8 +243,8 @@ BUGS = [
     Bug(
         "an undirected edge leads one way",
         "execution/adjacency.py",
-        "forward.reversed.where(~loops)",
-        "forward.reversed.where(loops)",
+        "edges.where(edges.sources != edges.targets)",
+        "edges.where(edges.sources == edges.targets)",
         (QUERIES,),
     ),
     Bug(
@@ -299,8 +299,8 @@ BUGS = [
     Bug(
         "a column grows where a run has begun before its end",
         "execution/column.py",
-        "numbering.starts_run_at(len(self.array)) and ",
-        "",
+        "    if missing and missing[0].first < len(before.array):\n",
+        "    if False:\n",
         (COLUMNS,),
     ),
     Bug(
@@ -319,7 +319,7 @@ BUGS = [
     ),
     Bug(
         "words of one analyzer are looked up among those of another",
-        "execution/columns.py",
+        "execution/versions.py",
         'self._derive(f"words by {analyzer}", columns',
         'self._derive("words", columns',
         (ANALYZERS,),
