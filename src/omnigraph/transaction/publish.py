@@ -98,11 +98,8 @@ def publish(
 ) -> Record:
     """Make staged table versions visible as one commit, or leave nothing visible.
 
-    A writer of another process that is a little quicker wins again and again: `on_starvation` is called with the types
-    of the write once it has lost often.
-
-    Returns:
-        The entry that carries this write: ours, or the one by which another process finished it for us.
+    After several lost races `on_starvation` is called with the types of the write. Returns the entry that carries this
+    write: ours, or the one by which another process finished it for us.
 
     Raises:
         LostRaceError: commits since `base` clash; run the operation again on a fresh base.

@@ -47,11 +47,7 @@ def check_kept(context: GraphContext, entry: Record) -> None:
 
 
 def check_made(context: GraphContext, head: Record) -> None:
-    """Use no branch whose maker died before they saw that what it starts from had gone.
-
-    Only a branch without a commit of its own is doubted, and only where its source is not kept any more: then its
-    tables tell.
-    """
+    """Refuse a branch without commits of its own whose creator died before noticing that its source had been pruned."""
     if head.kind is not CommitKind.FORK or head.fork_of is None or head.fork_number is None:
         return
     if still_kept(context, head.fork_of, head.fork_number):
@@ -64,8 +60,8 @@ def check_made(context: GraphContext, head: Record) -> None:
         if fault.code != ReclaimedError.code:
             raise
         raise NotFoundError(
-            f"branch '{head.branch}' was never made: what it was to start from had been pruned, and whoever made it "
-            "died before they saw that; make it again, or delete it",
+            f"branch '{head.branch}' was never made: its source had been pruned, and its creator died before noticing; "
+            "create it again, or delete it",
             code="branch_not_found",
             branch=head.branch,
         ) from fault
