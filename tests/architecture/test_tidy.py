@@ -9,8 +9,6 @@ import pytest
 from tests.architecture.sources import SOURCE, walk
 
 MODULE_LINES_MAX = 400
-# Packages that have not been rewritten yet. A package leaves this tuple for good.
-PENDING: tuple[str, ...] = ("pipeline/query",)
 BANNED_NAME_PARTS = frozenset(
     {"anew", "asked", "nobody", "said", "somebody", "told", "understood", "whoever", "whereabouts"}
 )
@@ -115,19 +113,18 @@ def long_modules(path: Path) -> Found:
 RULES = (banned_names, loops_over_each, banned_phrases, empty_entries, long_modules)
 
 
-def violations(root: Path, pending: tuple[str, ...] = ()) -> list[str]:
-    """Every violation in the sources below `root`, outside of the packages in `pending`."""
+def violations(root: Path) -> list[str]:
+    """Every violation in the sources below `root`."""
     return [
         f"{path.relative_to(root)}:{line}: {what}"
         for path in sorted(root.rglob("*.py"))
-        if not any(path.relative_to(root).is_relative_to(package) for package in pending)
         for rule in RULES
         for line, what in rule(path)
     ]
 
 
 def test_the_sources_use_the_words_of_the_field() -> None:
-    assert violations(SOURCE, PENDING) == []
+    assert violations(SOURCE) == []
 
 
 @pytest.mark.parametrize(

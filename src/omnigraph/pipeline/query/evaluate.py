@@ -156,7 +156,7 @@ class Evaluator:
         self, rows: Rows, values: Mapping[Key, Expression], conditions: Sequence[Expression], keep: Sequence[Key]
     ) -> Rows:
         kept = {key: rows.cells[key] for key in dict.fromkeys(keep) if key in rows.cells}
-        made = {key: Cell(self._names.new(), result_type(each.type)) for key, each in values.items()}
+        made = {key: Cell(self._names.new(), result_type(value.type)) for key, value in values.items()}
         if not kept and not made:
             kept = dict(list(rows.cells.items())[:1])
         task = _Task(self._inputs, dict(rows.cells), kept, made, tuple(values.values()), tuple(conditions))
@@ -181,8 +181,8 @@ class _Task:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Work through the batches of a task."""
-        conditions = [prepare(each) for each in self.conditions]
-        values = [prepare(each) for each in self.values]
+        conditions = [prepare(condition) for condition in self.conditions]
+        values = [prepare(value) for value in self.values]
         wanted = arrow_schema(self.struct)
         for batch in batches:
             some = batch

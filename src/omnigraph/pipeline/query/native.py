@@ -48,8 +48,8 @@ class Native:
                 inner = self.translate(operand, rows)
                 return None if inner is None else ~inner
             case ex.And(operands=operands) | ex.Or(operands=operands):
-                parts = [self.translate(each, rows) for each in operands]
-                known = [each for each in parts if each is not None]
+                parts = [self.translate(operand, rows) for operand in operands]
+                known = [part for part in parts if part is not None]
                 if len(known) < len(parts):
                     return None
                 return reduce(and_ if isinstance(expression, ex.And) else or_, known)

@@ -226,7 +226,7 @@ class PatternLowering:
         return inner, shared
 
     def _one_hop(self, pattern: Pipeline) -> tuple[Rows, list[Key]] | None:
-        """Return the nodes that have an edge, where nested steps ask for no more; None where they need outer rows."""
+        """Return the nodes that have an edge, where nested steps need nothing else; None where they need outer rows."""
         if len(pattern) != 2 or not isinstance(pattern[0], steps.Given):
             return None
         step = pattern[1]
@@ -279,7 +279,9 @@ class PatternLowering:
         branches = [self._inner(rows, branch, outside) for branch in step.branches]
         shared = list(dict.fromkeys(key for _, keys in branches for key in keys))
         named = [set(inner.cells) for inner, _ in branches]
-        new = [key for key in branches[0][0].cells if key.name in step.variables and all(key in each for each in named)]
+        new = [
+            key for key in branches[0][0].cells if key.name in step.variables and all(key in names for names in named)
+        ]
         union: Rows | None = None
         for inner, keys in branches:
             missing = [key for key in shared if key not in keys]
@@ -329,7 +331,7 @@ class PatternLowering:
         return rows.with_frame(frame)
 
     def _enough(self, window: Window) -> int:
-        wanted = sum(self._number(each) for each in (window.count, window.skip) if each is not None)
+        wanted = sum(self._number(bound) for bound in (window.count, window.skip) if bound is not None)
         return min(wanted, _ROWS_MAX)
 
     def _number(self, count: Count) -> int:

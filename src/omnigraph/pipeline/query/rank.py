@@ -203,8 +203,8 @@ class Ranking:
         return Rows(frame.select(*(cell.column for cell in cells.values())), cells)
 
     def _depth(self, window: pattern.Window) -> int | None:
-        numbers = [constant(each, self._source.inputs) for each in (window.count, window.skip) if each is not None]
-        return None if window.count is None else sum(each for each in numbers if isinstance(each, int))
+        numbers = [constant(bound, self._source.inputs) for bound in (window.count, window.skip) if bound is not None]
+        return None if window.count is None else sum(number for number in numbers if isinstance(number, int))
 
 
 def _share(place: Column, k: int) -> Column:

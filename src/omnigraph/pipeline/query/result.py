@@ -92,7 +92,7 @@ def _aggregate(aggregation: Aggregation, argument: Column | None, weight: Column
 
 
 def _total(aggregation: Aggregation, argument: Column, weight: Column | None, cell: Cell) -> tuple[Column, Column]:
-    """Return the sum of values and their number; whole numbers are told apart before they become floats."""
+    """Return the sum of values and their number; distinct whole numbers are compared before they become floats."""
     if aggregation.distinct:
         exact = (
             argument.cast("decimal(20,0)") if pa.types.is_integer(plain_type(cell.type)) else argument.cast("double")

@@ -130,7 +130,7 @@ class SparkQuery:
 
     @contextmanager
     def _jobs(self, seconds: float | None) -> Iterator[None]:
-        """Cancel the jobs of the block when they take too long, or nobody waits for them any more."""
+        """Cancel the jobs of the block when they take too long or the caller stops waiting."""
         late = threading.Event()
 
         def stop() -> None:
@@ -183,12 +183,12 @@ def _too_large(bytes_max: int | None) -> LimitError:
     )
 
 
-def _fault(said: str) -> GraphError:
-    if TOO_MANY in said:
+def _fault(text: str) -> GraphError:
+    if TOO_MANY in text:
         return LimitError(
             "there are more rows than can be counted; connect the parts of the pattern or take fewer hops",
             code="too_many_to_count",
         )
-    if _RESULT_SIZE in said:
+    if _RESULT_SIZE in text:
         return _too_large(None)
-    return UnavailableError(f"Spark could not finish the query; try again: {reason_in(said)}", code="spark_job_failed")
+    return UnavailableError(f"Spark could not finish the query; try again: {reason_in(text)}", code="spark_job_failed")
