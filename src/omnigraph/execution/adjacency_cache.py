@@ -28,7 +28,7 @@ from omnigraph.model.schema import DST, SRC
 _SECONDS_PER_LOOKUP, _SECONDS_PER_NODE_LOOKED_UP, _SECONDS_PER_EDGE_MADE = 2e-3, 1e-4, 5e-7
 # Neighbour and record, in both directions.
 _BYTES_PER_EDGE = 16
-# Versions that differ in no more rows than this are not compared further.
+# Versions that differ in at most this many rows are not compared further.
 _NEAR_ENOUGH = 16
 # Serials of the numberings of edges, sources and targets.
 _Serials = tuple[int, int, int]

@@ -225,9 +225,9 @@ class _Work:
             # A future cannot hold a StopIteration: its caller would wait forever.
             fault = RuntimeError("the call raised StopIteration")
             fault.__cause__ = stop
-        except BaseException as error:  # noqa: BLE001  (whoever waits for the result gets it)
+        except BaseException as error:  # noqa: BLE001  (the caller that waits gets it)
             fault = error
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any longer
+        with suppress(RuntimeError):  # the loop was closed: no caller waits any longer
             self.loop.call_soon_threadsafe(self._end, value, fault)
 
     def _end(self, value: object, fault: BaseException | None) -> None:

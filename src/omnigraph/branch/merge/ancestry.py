@@ -201,7 +201,7 @@ class Ancestry:
             return known
         cut = self._cut.get(place.branch)
         if cut is not None and place.number < cut.first:
-            found = read_if_whole(self._context, place.branch, place.number)  # held by somebody, or cut away
+            found = read_if_whole(self._context, place.branch, place.number)  # still held, or cut away
             if found is not None:
                 self._entries[place] = found
             return found

@@ -6,7 +6,7 @@
     publish   one entry
 
 Nothing of it is visible before the last step. An intent is on the store before the first fragment, so that no sweep
-deletes what is being written, and a later process knows that a load was under way.
+deletes what is being written, and a later process knows that a load was running.
 """
 
 from collections.abc import Iterator
